@@ -1,0 +1,9 @@
+//! Values without I/O: ids, lanes and conversation keys.
+
+mod conversation;
+mod ids;
+mod lane;
+
+pub use conversation::{Conversation, KeyStrategy};
+pub use ids::{BotId, ChatId, PluginName, ThreadId, UpdateId, UserId};
+pub use lane::Lane;

@@ -1,0 +1,108 @@
+//! What a conversation is: the scope of one state.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ChatId, ThreadId, UserId};
+
+/// Which parts of an event tell its conversation; each plugin chooses one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyStrategy {
+    /// One state for the whole chat.
+    #[default]
+    Chat,
+    /// One state for a user, wherever they write.
+    User,
+    /// One state for each user in each chat.
+    UserInChat,
+    /// One state for a forum topic.
+    Topic,
+    /// One state for each user in each forum topic.
+    UserInTopic,
+}
+
+/// A strategy's name that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown key strategy `{0}`: one of chat, user, user_in_chat, topic, user_in_topic")]
+pub struct UnknownKeyStrategy(String);
+
+impl FromStr for KeyStrategy {
+    type Err = UnknownKeyStrategy;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Ok(match name {
+            "chat" => Self::Chat,
+            "user" => Self::User,
+            "user_in_chat" => Self::UserInChat,
+            "topic" => Self::Topic,
+            "user_in_topic" => Self::UserInTopic,
+            _ => return Err(UnknownKeyStrategy(name.to_owned())),
+        })
+    }
+}
+
+/// The key of one conversation. Parts that the strategy leaves out, or that the event lacks, are `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Conversation {
+    /// The chat, unless the state follows the user.
+    pub chat: Option<ChatId>,
+    /// The user, where the state is a user's.
+    pub user: Option<UserId>,
+    /// The forum topic, where the state is a topic's.
+    pub thread: Option<ThreadId>,
+}
+
+impl Conversation {
+    /// The conversation of an event under a strategy. An event without a chat falls back to its user,
+    /// one without a user (a channel post) to its chat.
+    #[must_use]
+    pub fn of(strategy: KeyStrategy, chat: Option<ChatId>, user: Option<UserId>, thread: Option<ThreadId>) -> Self {
+        let (chat_part, user_part, thread_part) = match strategy {
+            KeyStrategy::Chat => (chat, None, None),
+            KeyStrategy::User => (None, user, None),
+            KeyStrategy::UserInChat => (chat, user, None),
+            KeyStrategy::Topic => (chat, None, thread),
+            KeyStrategy::UserInTopic => (chat, user, thread),
+        };
+        if chat_part.is_none() && user_part.is_none() {
+            return Self { chat, user: if chat.is_none() { user } else { None }, thread: thread_part };
+        }
+        Self { chat: chat_part, user: user_part, thread: thread_part }
+    }
+
+    /// Bytes for use in keys: a presence mask, then the parts that are there.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let parts = [self.chat.map(|id| id.0), self.user.map(|id| id.0), self.thread.map(|id| id.0)];
+        let mut bytes = Vec::with_capacity(25);
+        bytes.push(parts.iter().enumerate().fold(0, |mask, (bit, part)| mask | (u8::from(part.is_some()) << bit)));
+        for id in parts.into_iter().flatten() {
+            bytes.extend_from_slice(&(id ^ i64::MIN).to_be_bytes());
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn falls_back_where_the_strategy_finds_nothing() {
+        let chat = Some(ChatId(-5));
+        let user = Some(UserId(7));
+        let of = Conversation::of;
+        assert_eq!(of(KeyStrategy::Chat, None, user, None), Conversation { user, ..Default::default() });
+        assert_eq!(of(KeyStrategy::User, chat, None, None), Conversation { chat, ..Default::default() });
+        assert_eq!(of(KeyStrategy::UserInChat, chat, user, None), Conversation { chat, user, thread: None });
+        assert_eq!(of(KeyStrategy::Topic, chat, user, Some(ThreadId(3))).thread, Some(ThreadId(3)));
+    }
+
+    #[test]
+    fn keys_of_different_shape_never_meet() {
+        let chat = Conversation { chat: Some(ChatId(7)), ..Default::default() };
+        let user = Conversation { user: Some(UserId(7)), ..Default::default() };
+        assert_ne!(chat.encode(), user.encode());
+    }
+}

@@ -1,0 +1,67 @@
+//! Identifiers, each a type of its own. Telegram's ids have up to 52 significant bits and may be negative.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub i64);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+id!(
+    /// A bot's user id: the number before the colon of its token.
+    BotId
+);
+id!(
+    /// A chat. Groups and channels are negative; a private chat has its user's id.
+    ChatId
+);
+id!(
+    /// A user.
+    UserId
+);
+id!(
+    /// `message_thread_id`: a forum topic.
+    ThreadId
+);
+id!(
+    /// `update_id`. Consecutive within one epoch only: it may jump, down as well as up.
+    UpdateId
+);
+
+/// The name of an entry under `[plugins]`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PluginName(Arc<str>);
+
+impl PluginName {
+    /// Wraps a name that the configuration has accepted.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self(name.into())
+    }
+
+    /// The name as it stands in `bot.toml`.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PluginName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,38 @@
+//! Botyard: a host for Telegram bots whose handlers are sandboxed WebAssembly plugins.
+//!
+//! An update's way through the parts, each a module of its own:
+//!
+//! ```text
+//! Telegram ─▶ intake ─▶ store (inbox) ─▶ dispatch: lanes, router, run ─▶ commit
+//! Telegram ◀─ telegram ◀─ sender ◀─ store (outbox) ◀───────────────────────┘
+//! ```
+//!
+//! `use crate::…` points downward in this list; parts on one line do not know each other:
+//!
+//! - [`cli`]
+//! - [`app`]
+//! - [`admin`] · [`simulator`] · [`reload`]
+//! - [`dispatch`] · [`intake`]
+//! - [`sender`]
+//! - [`plugin`]
+//! - [`telegram`]
+//! - [`i18n`] · [`store`]
+//! - [`config`]
+//! - [`limit`] · [`backoff`] · [`domain`]
+
+pub mod admin;
+pub mod app;
+pub mod backoff;
+pub mod cli;
+pub mod config;
+pub mod dispatch;
+pub mod domain;
+pub mod i18n;
+pub mod intake;
+pub mod limit;
+pub mod plugin;
+pub mod reload;
+pub mod sender;
+pub mod simulator;
+pub mod store;
+pub mod telegram;

@@ -1,0 +1,68 @@
+//! What stands in the store: one file per kind of row, each with its key and its codec.
+//!
+//! Keys begin with one byte for the kind, then the bot; numbers are big-endian, so that keys sort as they
+//! should. Values are postcard, which is not self-describing: a changed layout needs a new format version.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{BotId, ChatId, Conversation, Lane, PluginName, UserId};
+
+pub mod dead;
+pub mod fsm;
+pub mod inbox;
+pub mod kv;
+pub mod meta;
+pub mod outbox;
+pub mod seen;
+pub mod timer;
+
+/// A row that does not read as what its key says.
+#[derive(Debug, thiserror::Error)]
+#[error("a {kind} row can't be read: {source}")]
+pub struct Unreadable {
+    kind: &'static str,
+    source: postcard::Error,
+}
+
+fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    postcard::to_stdvec(value).expect("rows hold plain values, which always serialize")
+}
+
+fn decode<T: DeserializeOwned>(kind: &'static str, bytes: &[u8]) -> Result<T, Unreadable> {
+    postcard::from_bytes(bytes).map_err(|source| Unreadable { kind, source })
+}
+
+/// `kind`, then the bot.
+fn prefix(kind: u8, bot: BotId) -> Vec<u8> {
+    let mut key = Vec::with_capacity(48);
+    key.push(kind);
+    key.extend_from_slice(&(bot.0 ^ i64::MIN).to_be_bytes());
+    key
+}
+
+/// The plugin's name and a zero byte, which names never hold.
+fn push_plugin(key: &mut Vec<u8>, plugin: &PluginName) {
+    key.extend_from_slice(plugin.as_str().as_bytes());
+    key.push(0);
+}
+
+/// The number at the end of a key that an `Append` made.
+#[must_use]
+pub fn number_of(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.get(key.len().checked_sub(8)?..)?.try_into().ok()?))
+}
+
+/// The smallest key above every key that begins with `prefix`.
+#[must_use]
+pub fn prefix_end(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return end;
+        }
+    }
+    // Only a prefix of nothing but 0xff has no end; no kind of row uses that byte.
+    vec![u8::MAX]
+}

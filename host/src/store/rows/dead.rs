@@ -1,0 +1,49 @@
+//! Dead letters: events set aside after their last attempt, and updates that could not be read: `d bot number`.
+
+use super::inbox::StoredEvent;
+use super::{BotId, Deserialize, Lane, Serialize, Unreadable, decode, encode, prefix};
+
+const KIND: u8 = b'd';
+
+/// An event that was set aside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeadRow {
+    /// The lane it was in.
+    pub lane: Lane,
+    /// Unix milliseconds at which it was set aside.
+    pub at: u64,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// The plugin that failed; empty when it failed before any.
+    pub plugin: String,
+    /// The version of that plugin.
+    pub version: String,
+    /// Why, with the panic's text and place where there was one.
+    pub reason: String,
+    /// The guest's backtrace; empty where there is none.
+    pub backtrace: String,
+    /// The event itself.
+    pub event: StoredEvent,
+}
+
+impl DeadRow {
+    /// The stored form.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// When the bytes are not a row of this kind.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+        decode("dead letter", bytes)
+    }
+}
+
+/// Every dead letter of a bot; an `Append` adds the number.
+#[must_use]
+pub fn bot_prefix(bot: BotId) -> Vec<u8> {
+    prefix(KIND, bot)
+}

@@ -1,0 +1,68 @@
+//! Conversation state: `s bot plugin conversation`, and states that no version could read: `a bot plugin conversation`.
+
+use super::{BotId, Conversation, Deserialize, PluginName, Serialize, Unreadable, decode, encode, prefix, push_plugin};
+
+const KIND: u8 = b's';
+const KIND_ASIDE: u8 = b'a';
+
+/// The state of one conversation with one plugin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StateRow {
+    /// The state's own name.
+    pub name: String,
+    /// The version of the plugin's state type that wrote it.
+    pub version: u32,
+    /// Unix milliseconds from which on it reads as absent; 0 for never.
+    pub expires: u64,
+    /// What the plugin made of it.
+    pub bytes: Vec<u8>,
+}
+
+impl StateRow {
+    /// The stored form.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// When the bytes are not a row of this kind.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+        decode("state", bytes)
+    }
+
+    /// True when its time to live is over at `now` (Unix milliseconds).
+    #[must_use]
+    pub fn is_expired(&self, now: u64) -> bool {
+        self.expires != 0 && self.expires <= now
+    }
+}
+
+/// The state of a conversation.
+#[must_use]
+pub fn key(bot: BotId, plugin: &PluginName, conversation: &Conversation) -> Vec<u8> {
+    under(KIND, bot, plugin, conversation)
+}
+
+/// Where a state is kept that the plugin's version could not read.
+#[must_use]
+pub fn aside_key(bot: BotId, plugin: &PluginName, conversation: &Conversation) -> Vec<u8> {
+    under(KIND_ASIDE, bot, plugin, conversation)
+}
+
+/// Every state of a plugin.
+#[must_use]
+pub fn plugin_prefix(bot: BotId, plugin: &PluginName) -> Vec<u8> {
+    let mut key = prefix(KIND, bot);
+    push_plugin(&mut key, plugin);
+    key
+}
+
+fn under(kind: u8, bot: BotId, plugin: &PluginName, conversation: &Conversation) -> Vec<u8> {
+    let mut key = prefix(kind, bot);
+    push_plugin(&mut key, plugin);
+    key.extend_from_slice(&conversation.encode());
+    key
+}

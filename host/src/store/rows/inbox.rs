@@ -1,0 +1,119 @@
+//! Accepted events that are not handled yet: `i bot lane number`.
+//!
+//! The lane stands before the number, so that the events of one lane lie together in order and memory
+//! need hold no more than the lanes' names.
+
+use super::{BotId, Deserialize, Lane, PluginName, Serialize, Unreadable, decode, encode, prefix};
+use crate::domain::Conversation;
+
+const KIND: u8 = b'i';
+/// Kind, bot, lane and number.
+const KEY_LENGTH: usize = 1 + 8 + 9 + 8;
+
+/// An event that waits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InboxRow {
+    /// Failed attempts so far.
+    pub attempts: u32,
+    /// Unix milliseconds before which it is not tried again; 0 for at once.
+    pub not_before: u64,
+    /// Unix milliseconds at which it was accepted.
+    pub received: u64,
+    /// The event itself.
+    pub event: StoredEvent,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum StoredEvent {
+    /// An update, as the bytes that Telegram sent.
+    Update(#[serde(with = "bytes_field")] Vec<u8>),
+    /// A timer that a plugin had set.
+    Timer {
+        /// Who set it.
+        plugin: PluginName,
+        /// Where.
+        conversation: Conversation,
+        /// Its id, as the plugin knows it.
+        id: u64,
+        /// Its name.
+        name: String,
+        /// What the plugin gave it.
+        payload: Vec<u8>,
+        /// Unix milliseconds at which it was due.
+        due: u64,
+    },
+}
+
+/// Postcard writes `Vec<u8>` element by element unless told that it is bytes.
+mod bytes_field {
+    use serde::de::{Deserializer, Visitor};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Vec<u8>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
+                Ok(bytes.to_vec())
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+impl InboxRow {
+    /// The stored form.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// When the bytes are not a row of this kind.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+        decode("inbox", bytes)
+    }
+}
+
+/// Every event of a bot.
+#[must_use]
+pub fn bot_prefix(bot: BotId) -> Vec<u8> {
+    prefix(KIND, bot)
+}
+
+/// Every event of a lane; an `Append` adds the number.
+#[must_use]
+pub fn lane_prefix(bot: BotId, lane: Lane) -> Vec<u8> {
+    let mut key = prefix(KIND, bot);
+    key.extend_from_slice(&lane.encode());
+    key
+}
+
+/// One event.
+#[must_use]
+pub fn key(bot: BotId, lane: Lane, number: u64) -> Vec<u8> {
+    let mut key = lane_prefix(bot, lane);
+    key.extend_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// Lane and number of a key that [`key`] made.
+#[must_use]
+pub fn parse_key(key: &[u8]) -> Option<(Lane, u64)> {
+    if key.len() != KEY_LENGTH || key.first() != Some(&KIND) {
+        return None;
+    }
+    Some((Lane::decode(key.get(9..18)?)?, super::number_of(key)?))
+}

@@ -1,0 +1,72 @@
+//! Values that plugins keep: `k bot plugin scope key`.
+
+use super::{
+    BotId, ChatId, Deserialize, PluginName, Serialize, Unreadable, UserId, decode, encode, prefix, push_plugin,
+};
+
+const KIND: u8 = b'k';
+
+/// Whose value it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The plugin's own.
+    Plugin,
+    /// A chat's.
+    Chat(ChatId),
+    /// A user's.
+    User(UserId),
+}
+
+/// A kept value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValueRow {
+    /// Unix milliseconds from which on it reads as absent; 0 for never.
+    pub expires: u64,
+    /// The value.
+    pub bytes: Vec<u8>,
+}
+
+impl ValueRow {
+    /// The stored form.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// When the bytes are not a row of this kind.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+        decode("value", bytes)
+    }
+
+    /// True when its time to live is over at `now` (Unix milliseconds).
+    #[must_use]
+    pub fn is_expired(&self, now: u64) -> bool {
+        self.expires != 0 && self.expires <= now
+    }
+}
+
+/// Every value of a plugin in a scope; the plugin's key follows.
+#[must_use]
+pub fn scope_prefix(bot: BotId, plugin: &PluginName, scope: Scope) -> Vec<u8> {
+    let mut key = prefix(KIND, bot);
+    push_plugin(&mut key, plugin);
+    let (tag, id) = match scope {
+        Scope::Plugin => (0, 0),
+        Scope::Chat(chat) => (1, chat.0),
+        Scope::User(user) => (2, user.0),
+    };
+    key.push(tag);
+    key.extend_from_slice(&(id ^ i64::MIN).to_be_bytes());
+    key
+}
+
+/// One value.
+#[must_use]
+pub fn key(bot: BotId, plugin: &PluginName, scope: Scope, name: &str) -> Vec<u8> {
+    let mut key = scope_prefix(bot, plugin, scope);
+    key.extend_from_slice(name.as_bytes());
+    key
+}

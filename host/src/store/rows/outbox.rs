@@ -1,0 +1,83 @@
+//! API calls that are committed and not yet delivered: `o bot lane number`.
+
+use super::{BotId, Deserialize, Lane, PluginName, Serialize, Unreadable, decode, encode, prefix};
+
+const KIND: u8 = b'o';
+const KEY_LENGTH: usize = 1 + 8 + 9 + 8;
+
+/// How urgent a call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Priority {
+    /// Somebody waits for it.
+    Interactive,
+    /// Neither urgent nor bulk.
+    Normal,
+    /// One of many; sent when nothing else waits.
+    Bulk,
+}
+
+/// A call that waits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutboxRow {
+    /// Who asked for it.
+    pub plugin: PluginName,
+    /// The number of the event it answers.
+    pub event: u64,
+    /// The Bot API method.
+    pub method: String,
+    /// Its parameters, a JSON object.
+    pub params: String,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Failed attempts so far.
+    pub attempts: u32,
+    /// Unix milliseconds before which it must not be tried (flood control); 0 for at once.
+    pub not_before: u64,
+}
+
+impl OutboxRow {
+    /// The stored form.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// When the bytes are not a row of this kind.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+        decode("outbox", bytes)
+    }
+}
+
+/// Every call of a bot.
+#[must_use]
+pub fn bot_prefix(bot: BotId) -> Vec<u8> {
+    prefix(KIND, bot)
+}
+
+/// Every call of a lane; an `Append` adds the number.
+#[must_use]
+pub fn lane_prefix(bot: BotId, lane: Lane) -> Vec<u8> {
+    let mut key = prefix(KIND, bot);
+    key.extend_from_slice(&lane.encode());
+    key
+}
+
+/// One call.
+#[must_use]
+pub fn key(bot: BotId, lane: Lane, number: u64) -> Vec<u8> {
+    let mut key = lane_prefix(bot, lane);
+    key.extend_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// Lane and number of a key that [`key`] made.
+#[must_use]
+pub fn parse_key(key: &[u8]) -> Option<(Lane, u64)> {
+    if key.len() != KEY_LENGTH || key.first() != Some(&KIND) {
+        return None;
+    }
+    Some((Lane::decode(key.get(9..18)?)?, super::number_of(key)?))
+}
