@@ -43,8 +43,20 @@ id!(
 
 /// The name of an entry under `[plugins]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(into = "String", from = "String")]
 pub struct PluginName(Arc<str>);
+
+impl From<PluginName> for String {
+    fn from(name: PluginName) -> Self {
+        name.as_str().to_owned()
+    }
+}
+
+impl From<String> for PluginName {
+    fn from(name: String) -> Self {
+        Self(name.into())
+    }
+}
 
 impl PluginName {
     /// Wraps a name that the configuration has accepted.
