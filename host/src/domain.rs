@@ -3,7 +3,9 @@
 mod conversation;
 mod ids;
 mod lane;
+mod update;
 
 pub use conversation::{Conversation, KeyStrategy};
 pub use ids::{BotId, ChatId, PluginName, ThreadId, UpdateId, UserId};
 pub use lane::Lane;
+pub use update::{CommandView, UpdateView};

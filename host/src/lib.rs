@@ -18,12 +18,13 @@
 //! - [`telegram`]
 //! - [`i18n`] · [`store`]
 //! - [`config`]
-//! - [`limit`] · [`backoff`] · [`domain`]
+//! - [`limit`] · [`backoff`] · [`clock`] · [`domain`]
 
 pub mod admin;
 pub mod app;
 pub mod backoff;
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod dispatch;
 pub mod domain;

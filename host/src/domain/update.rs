@@ -1,0 +1,360 @@
+//! What the host reads of an update: just enough to route it.
+//!
+//! Nothing here can fail on a field: what is absent, of another type or unknown reads as `None`, and the raw
+//! bytes go on to the plugin untouched. Values are skipped, not parsed, so depth and size cost nothing.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{ChatId, Lane, ThreadId, UpdateId, UserId};
+
+/// An update's parts that routing needs, borrowed from the bytes that Telegram sent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UpdateView<'a> {
+    /// `None` where it is missing or not a whole number.
+    pub id: Option<UpdateId>,
+    /// The name of the field that holds the content: `message`, `callback_query`, ...; empty where there is none.
+    pub kind: Cow<'a, str>,
+    /// The chat it happened in.
+    pub chat: Option<ChatId>,
+    /// `private`, `group`, `supergroup` or `channel`.
+    pub chat_type: Option<Cow<'a, str>>,
+    /// The forum topic.
+    pub thread: Option<ThreadId>,
+    /// The message it is, or is about.
+    pub message_id: Option<i64>,
+    /// Who did it.
+    pub user: Option<UserId>,
+    /// The user's language, as Telegram tells it.
+    pub language: Option<Cow<'a, str>>,
+    /// Text or caption.
+    pub text: Option<Cow<'a, str>>,
+    /// What the pressed button carries.
+    pub callback_data: Option<Cow<'a, str>>,
+}
+
+/// A command at the beginning of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandView<'a> {
+    /// As written, without the slash.
+    pub name: &'a str,
+    /// The bot it is addressed to, without the `@`.
+    pub bot: Option<&'a str>,
+    /// What follows, trimmed.
+    pub args: &'a str,
+}
+
+impl<'a> UpdateView<'a> {
+    /// Reads an update.
+    ///
+    /// # Errors
+    /// When the text is not a JSON object.
+    pub fn parse(raw: &'a str) -> Result<Self, serde_json::Error> {
+        let top: Top<'a> = serde_json::from_str(raw)?;
+        let mut view = Self { id: top.id.and_then(integer).map(UpdateId), ..Self::default() };
+        if let Some((kind, content)) = top.content {
+            view.kind = kind;
+            view.read(content);
+        }
+        Ok(view)
+    }
+
+    fn read(&mut self, content: &'a RawValue) {
+        let content = Fields::of(content);
+        // A button's message tells where it was pressed; its sender is the bot.
+        let place = content.message.map(Fields::of);
+        let place = place.as_ref().unwrap_or(&content);
+        if let Some(chat) = place.chat.or(content.voter_chat).or(content.actor_chat).map(Fields::of) {
+            self.chat = chat.id.and_then(integer).map(ChatId);
+            self.chat_type = chat.kind.and_then(string);
+        }
+        // Outside of forums the same field tells a chain of replies, which is no place to send to.
+        if place.is_topic.is_some_and(|is_topic| is_topic.get() == "true") {
+            self.thread = place.thread.and_then(integer).map(ThreadId);
+        }
+        self.message_id = place.message_id.and_then(integer);
+        if let Some(user) = content.from.or(content.user).map(Fields::of) {
+            self.user = user.id.and_then(integer).map(UserId);
+            self.language = user.language.and_then(string);
+        }
+        if content.message.is_none() {
+            self.text = content.text.or(content.caption).and_then(string);
+        }
+        self.callback_data = content.data.and_then(string);
+    }
+
+    /// The lane that the event waits in.
+    #[must_use]
+    pub fn lane(&self) -> Lane {
+        let expires_within_seconds = matches!(&*self.kind, "pre_checkout_query" | "shipping_query" | "inline_query");
+        match (self.chat, self.user) {
+            (_, Some(user)) if expires_within_seconds => Lane::Urgent(user),
+            (Some(chat), _) => Lane::Chat(chat),
+            (None, Some(user)) => Lane::User(user),
+            (None, None) => Lane::Other,
+        }
+    }
+
+    /// The command that a message's text begins with.
+    #[must_use]
+    pub fn command(&self) -> Option<CommandView<'_>> {
+        if !matches!(&*self.kind, "message" | "channel_post" | "business_message") {
+            return None;
+        }
+        let rest = self.text.as_deref()?.strip_prefix('/')?;
+        let (head, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let (name, bot) = match head.split_once('@') {
+            Some((name, bot)) => (name, Some(bot)),
+            None => (head, None),
+        };
+        let is_word = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        is_word.then(|| CommandView { name, bot, args: args.trim() })
+    }
+}
+
+impl CommandView<'_> {
+    /// False for a command that names another bot. Names compare without case; an unknown own name accepts all.
+    #[must_use]
+    pub fn is_for(&self, username: Option<&str>) -> bool {
+        match (self.bot, username) {
+            (Some(bot), Some(own)) => bot.eq_ignore_ascii_case(own),
+            _ => true,
+        }
+    }
+}
+
+/// `update_id` and the one other field.
+#[derive(Default)]
+struct Top<'a> {
+    id: Option<&'a RawValue>,
+    content: Option<(Cow<'a, str>, &'a RawValue)>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Top<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TopVisitor;
+        impl<'de> Visitor<'de> for TopVisitor {
+            type Value = Top<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an update object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut top = Top::default();
+                while let Some(Key(key)) = map.next_key()? {
+                    if key == "update_id" {
+                        top.id = Some(map.next_value()?);
+                    } else if top.content.is_none() {
+                        top.content = Some((key, map.next_value()?));
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(top)
+            }
+        }
+        deserializer.deserialize_map(TopVisitor)
+    }
+}
+
+/// A key, borrowed where it has no escapes.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Borrowed(key)))
+            }
+
+            fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Owned(key.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+/// The fields of any Telegram object that routing looks at, unparsed.
+#[derive(Default, Clone, Copy)]
+struct Fields<'a> {
+    id: Option<&'a RawValue>,
+    kind: Option<&'a RawValue>,
+    chat: Option<&'a RawValue>,
+    from: Option<&'a RawValue>,
+    user: Option<&'a RawValue>,
+    voter_chat: Option<&'a RawValue>,
+    actor_chat: Option<&'a RawValue>,
+    message: Option<&'a RawValue>,
+    message_id: Option<&'a RawValue>,
+    thread: Option<&'a RawValue>,
+    is_topic: Option<&'a RawValue>,
+    language: Option<&'a RawValue>,
+    text: Option<&'a RawValue>,
+    caption: Option<&'a RawValue>,
+    data: Option<&'a RawValue>,
+}
+
+impl<'a> Fields<'a> {
+    /// Empty for anything but an object.
+    fn of(value: &'a RawValue) -> Self {
+        serde_json::from_str(value.get()).unwrap_or_default()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FieldsVisitor;
+        impl<'de> Visitor<'de> for FieldsVisitor {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Fields::default();
+                while let Some(Key(key)) = map.next_key()? {
+                    let slot = match &*key {
+                        "id" => &mut fields.id,
+                        "type" => &mut fields.kind,
+                        "chat" => &mut fields.chat,
+                        "from" => &mut fields.from,
+                        "user" => &mut fields.user,
+                        "voter_chat" => &mut fields.voter_chat,
+                        "actor_chat" => &mut fields.actor_chat,
+                        "message" => &mut fields.message,
+                        "message_id" => &mut fields.message_id,
+                        "message_thread_id" => &mut fields.thread,
+                        "is_topic_message" => &mut fields.is_topic,
+                        "language_code" => &mut fields.language,
+                        "text" => &mut fields.text,
+                        "caption" => &mut fields.caption,
+                        "data" => &mut fields.data,
+                        _ => {
+                            map.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
+                    };
+                    *slot = Some(map.next_value()?);
+                }
+                Ok(fields)
+            }
+        }
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+/// A whole number, in whatever notation.
+fn integer(value: &RawValue) -> Option<i64> {
+    let text = value.get().trim_matches('"');
+    text.parse().ok().or_else(|| {
+        let number: f64 = text.parse().ok()?;
+        // Every id has at most 52 significant bits, so a float that is whole holds it exactly.
+        let is_exact = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
+        #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and within 53 bits")]
+        is_exact.then_some(number as i64)
+    })
+}
+
+fn string(value: &RawValue) -> Option<Cow<'_, str>> {
+    serde_json::from_str::<Key<'_>>(value.get()).ok().map(|Key(text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(raw: &str) -> UpdateView<'_> {
+        UpdateView::parse(raw).unwrap()
+    }
+
+    #[test]
+    fn reads_a_message() {
+        let view = parse(
+            r#"{"update_id":7,"message":{"message_id":5,"message_thread_id":9,"is_topic_message":true,"from":{"id":7999999999999,"language_code":"uz"},
+                "chat":{"id":-1001557912345,"type":"supergroup"},"text":"/start@MyBot  now 👋"}}"#,
+        );
+        assert_eq!(view.id, Some(UpdateId(7)));
+        assert_eq!(view.kind, "message");
+        assert_eq!(view.chat, Some(ChatId(-1_001_557_912_345)));
+        assert_eq!(view.chat_type.as_deref(), Some("supergroup"));
+        assert_eq!(view.thread, Some(ThreadId(9)));
+        assert_eq!(view.user, Some(UserId(7_999_999_999_999)));
+        assert_eq!(view.language.as_deref(), Some("uz"));
+        let command = view.command().unwrap();
+        assert_eq!(command, CommandView { name: "start", bot: Some("MyBot"), args: "now 👋" });
+        assert!(command.is_for(Some("mybot")) && command.is_for(None) && !command.is_for(Some("other")));
+        assert_eq!(view.lane(), Lane::Chat(ChatId(-1_001_557_912_345)));
+    }
+
+    #[test]
+    fn a_callback_is_where_its_message_is_and_from_who_pressed() {
+        let view = parse(
+            r#"{"callback_query":{"id":"1","from":{"id":3},"data":"menu:back",
+                "message":{"message_id":8,"from":{"id":99},"chat":{"id":4,"type":"private"},"text":"Menu"}},"update_id":1}"#,
+        );
+        assert_eq!((view.chat, view.user), (Some(ChatId(4)), Some(UserId(3))));
+        assert_eq!(view.message_id, Some(8));
+        assert_eq!(view.callback_data.as_deref(), Some("menu:back"));
+        assert_eq!(view.text, None, "the text of the button's message is not what the user said");
+    }
+
+    #[test]
+    fn lanes_of_kinds_without_a_chat() {
+        let lane = |raw| parse(raw).lane();
+        assert_eq!(lane(r#"{"update_id":1,"inline_query":{"id":"1","from":{"id":3}}}"#), Lane::Urgent(UserId(3)));
+        assert_eq!(lane(r#"{"update_id":1,"chosen_inline_result":{"from":{"id":3}}}"#), Lane::User(UserId(3)));
+        assert_eq!(lane(r#"{"update_id":1,"poll_answer":{"user":{"id":3}}}"#), Lane::User(UserId(3)));
+        assert_eq!(lane(r#"{"update_id":1,"poll_answer":{"voter_chat":{"id":-3}}}"#), Lane::Chat(ChatId(-3)));
+        assert_eq!(lane(r#"{"update_id":1,"poll":{"id":"3"}}"#), Lane::Other);
+    }
+
+    #[test]
+    fn no_field_can_make_it_fail() {
+        for raw in [
+            r"{}",
+            r#"{"update_id":"x"}"#,
+            r#"{"update_id":1,"message":null}"#,
+            r#"{"update_id":1,"message":[1,2]}"#,
+            r#"{"update_id":1,"message":{"chat":5,"from":"me","text":{"a":1}}}"#,
+            r#"{"update_id":1,"message":{"chat":{"id":1e400},"text":"\ud83d"}}"#,
+            r#"{"update_id":1,"something_new":{"chat":{"id":5}},"another":{}}"#,
+        ] {
+            parse(raw);
+        }
+        assert_eq!(parse(r#"{"update_id":1.0e3,"m":{}}"#).id, Some(UpdateId(1000)));
+        assert_eq!(parse(r#"{"update_id":"12"}"#).id, Some(UpdateId(12)));
+        assert_eq!(parse(r#"{"update_id":1.5}"#).id, None);
+        assert_eq!(parse(r#"{"update_id":1,"m\u0065ssage":{"t\u0065xt":"\ud83d\ude00"}}"#).text.as_deref(), Some("😀"));
+    }
+
+    #[test]
+    fn depth_costs_nothing() {
+        let bomb = format!(
+            r#"{{"update_id":1,"message":{{"x":{}{},"text":"hi"}}}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
+        assert_eq!(parse(&bomb).text.as_deref(), Some("hi"));
+    }
+
+    #[test]
+    fn what_is_no_command() {
+        for text in ["start", "/", "/ start", "//x", "/é", "/a-b", " /start", "/@bot"] {
+            let raw = serde_json::json!({ "update_id": 1, "message": { "text": text } }).to_string();
+            assert_eq!(parse(&raw).command(), None, "{text}");
+        }
+    }
+}
