@@ -81,3 +81,12 @@ pub fn parse_key(key: &[u8]) -> Option<(Lane, u64)> {
     }
     Some((Lane::decode(key.get(9..18)?)?, super::number_of(key)?))
 }
+
+/// The lane of a prefix that [`lane_prefix`] made.
+#[must_use]
+pub fn parse_lane_prefix(prefix: &[u8]) -> Option<Lane> {
+    if prefix.len() != KEY_LENGTH - 8 || prefix.first() != Some(&KIND) {
+        return None;
+    }
+    Lane::decode(prefix.get(9..)?)
+}

@@ -1,0 +1,164 @@
+//! The thread that owns writing: checks what a commit has read, then applies it.
+//!
+//! Commits that wait together go into one sled batch of a few dozen operations, a commit never over two. A
+//! commit that has read what the gathered batch would write is checked after that batch is applied, so
+//! checking needs to look at nothing but the database. Any failure stops the store for good.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
+
+use tokio::sync::oneshot;
+
+use super::engine::Engine;
+use super::read::Reader;
+use super::shared::Shared;
+use super::stage::Stage;
+use super::syncer::Applied;
+use super::{Commit, CommitError, Error, OnDurable, Op, Read, Receipt};
+
+/// sled's price is per batch, but it keeps what large batches leave behind for long.
+const OPERATIONS_PER_BATCH: usize = 48;
+const BYTES_PER_BATCH: usize = 1 << 20;
+
+/// What the committer is asked.
+pub(super) enum Request {
+    Commit(Commit, oneshot::Sender<Result<Receipt, CommitError>>),
+    /// Apply nothing from when `paused` is sent to until `resume` is dropped.
+    Pause {
+        paused: SyncSender<()>,
+        resume: Receiver<()>,
+    },
+    Close,
+}
+
+pub(super) struct Committer {
+    engine: Engine,
+    shared: Arc<Shared>,
+    requests: Receiver<Request>,
+    syncer: Sender<Applied>,
+    stage: Stage,
+    staged: Vec<Staged>,
+    /// How many commits were applied.
+    applied: u64,
+}
+
+/// A commit whose operations are in the stage.
+struct Staged {
+    numbers: Vec<u64>,
+    on_durable: Option<OnDurable>,
+    answer: oneshot::Sender<Result<Receipt, CommitError>>,
+}
+
+impl Committer {
+    pub(super) fn new(
+        engine: Engine,
+        shared: Arc<Shared>,
+        requests: Receiver<Request>,
+        syncer: Sender<Applied>,
+    ) -> Result<Committer, Error> {
+        let stage = Stage::load(engine.reader())?;
+        Ok(Committer { engine, shared, requests, syncer, stage, staged: Vec::new(), applied: 0 })
+    }
+
+    /// Until it is told to close or every handle is gone.
+    pub(super) fn run(&mut self) -> Result<(), Error> {
+        while let Ok(request) = self.requests.recv() {
+            let mut next = Some(request);
+            while let Some(request) = next {
+                match request {
+                    Request::Commit(commit, answer) => self.take(commit, answer)?,
+                    Request::Pause { paused, resume } => {
+                        self.apply()?;
+                        if paused.send(()).is_ok() {
+                            // Nothing is ever sent: it ends when the other side is dropped.
+                            resume.recv().ok();
+                        }
+                    }
+                    Request::Close => return self.apply(),
+                }
+                next = if self.is_full() { None } else { self.requests.try_recv().ok() };
+            }
+            self.apply()?;
+        }
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.stage.n_rows() >= OPERATIONS_PER_BATCH || self.stage.n_bytes() >= BYTES_PER_BATCH
+    }
+
+    fn take(&mut self, commit: Commit, answer: oneshot::Sender<Result<Receipt, CommitError>>) -> Result<(), Error> {
+        if commit.reads.iter().any(|read| self.is_staged(read)) {
+            self.apply()?;
+        }
+        for read in &commit.reads {
+            if let Some(key) = changed(self.engine.reader(), read)? {
+                // Whoever does not wait for the answer does not need it.
+                answer.send(Err(CommitError::Conflict { key })).ok();
+                return Ok(());
+            }
+        }
+        let mut numbers = Vec::new();
+        for op in commit.ops {
+            match op {
+                Op::Put { key, value } => self.stage.put(key, value),
+                Op::Delete { key } => self.stage.delete(key),
+                Op::Append { prefix, value } => numbers.push(self.stage.append(prefix, value)),
+            }
+        }
+        self.staged.push(Staged { numbers, on_durable: commit.on_durable, answer });
+        Ok(())
+    }
+
+    fn is_staged(&self, read: &Read) -> bool {
+        match read {
+            Read::Value { key, .. } => self.stage.holds(key),
+            Read::Range { from, to, .. } => self.stage.holds_any(from, to),
+        }
+    }
+
+    fn apply(&mut self) -> Result<(), Error> {
+        // Set when the syncer has failed.
+        if let Some(end) = self.shared.end() {
+            return Err(end);
+        }
+        if let Some(batch) = self.stage.take() {
+            self.engine.apply(batch)?;
+        }
+        if self.staged.is_empty() {
+            return Ok(());
+        }
+        let mut callbacks = Vec::new();
+        let mut answers = Vec::with_capacity(self.staged.len());
+        for staged in self.staged.drain(..) {
+            self.applied += 1;
+            if let Some(on_durable) = staged.on_durable {
+                callbacks.push((on_durable, staged.numbers.clone()));
+            }
+            answers.push((staged.answer, staged.numbers, self.applied));
+        }
+        self.shared.set_applied(self.applied);
+        metrics::counter!("botyard_store_commits_total", "state" => "applied").absolute(self.applied);
+        // The syncer leaves first only when it has failed just now.
+        if self.syncer.send(Applied { up_to: self.applied, callbacks }).is_err() {
+            return Err(self.shared.end().unwrap_or(Error::Closed));
+        }
+        for (answer, numbers, position) in answers {
+            answer.send(Ok(Receipt { numbers, position, shared: self.shared.clone() })).ok();
+        }
+        Ok(())
+    }
+}
+
+/// The first key that is not as it was read.
+fn changed(reader: Reader<'_>, read: &Read) -> Result<Option<Vec<u8>>, Error> {
+    match read {
+        Read::Value { key, seen } => Ok((reader.get(key)? != *seen).then(|| key.clone())),
+        Read::Range { from, to, limit, seen } => {
+            let now = reader.range(from, to, *limit)?;
+            let same = seen.iter().zip(&now).take_while(|(seen, now)| seen == now).count();
+            let differing = [seen.get(same), now.get(same)].into_iter().flatten().map(|(key, _)| key);
+            Ok(differing.min().map(|key| key.to_vec()))
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a run has read and wants to write: an overlay over the store.
+//!
+//! Everything read through it is checked again when it is committed, so a run whose ground has moved is
+//! refused. It writes nothing itself; dropping it forgets everything.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use bytes::Bytes;
+
+use super::{Commit, Error, Op, Read, Store};
+
+/// Collected reads and writes.
+pub struct Tx {
+    store: Store,
+    values: BTreeMap<Vec<u8>, Option<Bytes>>,
+    ranges: Vec<Read>,
+    writes: BTreeMap<Vec<u8>, Option<Bytes>>,
+    appends: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What each write replaced in `writes`.
+    undo: Vec<(Vec<u8>, Option<Option<Bytes>>)>,
+}
+
+/// A place to roll back to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Savepoint {
+    n_writes: usize,
+    n_appends: usize,
+}
+
+impl Tx {
+    /// Nothing read, nothing written.
+    #[must_use]
+    pub fn new(store: &Store) -> Tx {
+        Tx {
+            store: store.clone(),
+            values: BTreeMap::new(),
+            ranges: Vec::new(),
+            writes: BTreeMap::new(),
+            appends: Vec::new(),
+            undo: Vec::new(),
+        }
+    }
+
+    /// Its own write, else the store's value, which from then on must not change. Reading twice gives the
+    /// same.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn get(&mut self, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        if let Some(known) = self.writes.get(key).or_else(|| self.values.get(key)) {
+            return Ok(known.clone());
+        }
+        let value = self.store.get(key)?;
+        self.values.insert(key.to_vec(), value.clone());
+        Ok(value)
+    }
+
+    /// The same, but the store's value may change before the commit.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn peek(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        match self.writes.get(key).or_else(|| self.values.get(key)) {
+            Some(known) => Ok(known.clone()),
+            None => self.store.get(key),
+        }
+    }
+
+    /// Sets a key.
+    pub fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        self.write(key, Some(value.into()));
+    }
+
+    /// Removes a key.
+    pub fn delete(&mut self, key: Vec<u8>) {
+        self.write(key, None);
+    }
+
+    /// Puts at `prefix` and a number that the commit will choose; not visible before that.
+    pub fn append(&mut self, prefix: Vec<u8>, value: Vec<u8>) {
+        self.appends.push((prefix, value));
+    }
+
+    /// Rows in `[from, to)`, ascending, at most `limit`, its own writes among them. What it took from the
+    /// store must not change, nor be joined by other rows.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn range(&mut self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<(Bytes, Bytes)>, Error> {
+        if from >= to {
+            return Ok(Vec::new());
+        }
+        let own = self.writes.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
+        // Each of its deletions may hide a row.
+        let n_hidden = own.clone().filter(|(_, value)| value.is_none()).count();
+        let store_limit = limit.saturating_add(n_hidden);
+        let seen = self.store.range(from, to, store_limit)?;
+        let mut rows: BTreeMap<Bytes, Option<Bytes>> = seen.iter().cloned().map(|(k, v)| (k, Some(v))).collect();
+        rows.extend(own.map(|(key, value)| (Bytes::copy_from_slice(key), value.clone())));
+        self.ranges.push(Read::Range { from: from.to_vec(), to: to.to_vec(), limit: store_limit, seen });
+        Ok(rows.into_iter().filter_map(|(key, value)| Some((key, value?))).take(limit).collect())
+    }
+
+    /// Here.
+    #[must_use]
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint { n_writes: self.undo.len(), n_appends: self.appends.len() }
+    }
+
+    /// Forgets what was written and appended since; what was read still counts.
+    pub fn roll_back(&mut self, to: Savepoint) {
+        while self.undo.len() > to.n_writes
+            && let Some((key, before)) = self.undo.pop()
+        {
+            match before {
+                Some(value) => self.writes.insert(key, value),
+                None => self.writes.remove(&key),
+            };
+        }
+        self.appends.truncate(to.n_appends);
+    }
+
+    /// What to hand to [`Store::commit`].
+    #[must_use]
+    pub fn into_commit(self) -> Commit {
+        let mut reads = self.ranges;
+        reads.extend(self.values.into_iter().map(|(key, seen)| Read::Value { key, seen }));
+        let writes = self.writes.into_iter().map(|(key, value)| match value {
+            Some(value) => Op::Put { key, value: value.into() },
+            None => Op::Delete { key },
+        });
+        let appends = self.appends.into_iter().map(|(prefix, value)| Op::Append { prefix, value });
+        Commit { reads, ops: writes.chain(appends).collect(), on_durable: None }
+    }
+
+    fn write(&mut self, key: Vec<u8>, value: Option<Bytes>) {
+        let before = self.writes.insert(key.clone(), value);
+        self.undo.push((key, before));
+    }
+}
