@@ -1,1 +1,239 @@
-//! (being written)
+//! `bot.toml`: read, overridden from the environment, checked and typed.
+//!
+//! Each section is one file under `config/` and owns its keys, defaults and rules; a part of the host is given its
+//! section, never the whole [`Config`]. Reading collects every problem before it gives up, each with its file, line
+//! and column (or the variable it came from). Nothing here starts anything, opens the store or looks into a plugin;
+//! the only files read are `bot.toml` and those that hold secrets. A [`Config`] is plain data that never shows a
+//! secret when it is printed.
+
+mod admin;
+mod bot;
+mod changes;
+mod dispatch;
+mod environment;
+mod i18n;
+mod intake;
+mod plugin;
+mod problem;
+mod reader;
+mod redacted;
+pub mod redaction;
+mod send;
+mod store;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod units;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use admin::Admin;
+pub use bot::Bot;
+pub use changes::Changes;
+pub use dispatch::Dispatch;
+pub use environment::Environment;
+pub use i18n::I18n;
+pub use intake::{AllowedUpdates, Intake, Mode};
+pub use plugin::{Grants, Limits, Plugin};
+pub use problem::{Origin, Problem, Problems};
+pub use send::Send;
+pub use store::Store;
+pub use units::{show_bytes, show_duration};
+
+use crate::domain::PluginName;
+use reader::{Context, Reader};
+use tree::Table;
+
+/// The file that is read when none is named.
+pub const DEFAULT_FILE: &str = "bot.toml";
+
+/// The smallest configuration that does something, shown to whoever has none.
+pub const SMALLEST: &str = r#"[bot]
+token = { env = "BOT_TOKEN" }
+
+[plugins.echo]
+path = "plugins/echo.wasm""#;
+
+/// Everything that `bot.toml` and the environment say, checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where it was read from, absolute. Relative paths in it start at its folder.
+    pub file: PathBuf,
+    /// Who the bot is.
+    pub bot: Bot,
+    /// How updates are fetched.
+    pub intake: Intake,
+    /// How they are handled.
+    pub dispatch: Dispatch,
+    /// How fast calls go out.
+    pub send: Send,
+    /// Where state lives.
+    pub store: Store,
+    /// Translations.
+    pub i18n: I18n,
+    /// Health and metrics.
+    pub admin: Admin,
+    /// Every entry under `[plugins]`, disabled ones too: see [`Config::enabled`].
+    pub plugins: BTreeMap<PluginName, Plugin>,
+    /// What is allowed but probably not meant.
+    pub warnings: Vec<Problem>,
+}
+
+/// What the command line changes about loading.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LoadOptions {
+    /// A bot that talks to the simulator needs no token: a missing one, or one that can't be had, is fine.
+    pub token_optional: bool,
+}
+
+/// A configuration and all that is wrong with it.
+#[derive(Debug, Clone)]
+pub struct Examined {
+    /// With defaults in the place of what is wrong, and without plugins that lack a path: to look at, not to run.
+    pub config: Config,
+    /// Perhaps none.
+    pub problems: Problems,
+}
+
+impl Examined {
+    fn accept(self) -> Result<Config, Error> {
+        if self.problems.list.is_empty() { Ok(self.config) } else { Err(self.problems.into()) }
+    }
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such file.
+    #[error(
+        "{}: there is no such file; name another one with --config FILE, or create it, beginning with:\n\n{SMALLEST}",
+        .0.display()
+    )]
+    Missing(PathBuf),
+    /// The path is something else than a file.
+    #[error("{}: this is a directory; name the file in it, such as {}", .0.display(), .0.join(DEFAULT_FILE).display())]
+    Directory(PathBuf),
+    /// It can't be read.
+    #[error("{}: could not read the file: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is there and says nothing.
+    #[error(
+        "{}: the file is empty: it must name the bot's token and at least one plugin, such as:\n\n{SMALLEST}",
+        .0.display()
+    )]
+    Empty(PathBuf),
+    /// It was read, and these are all its problems.
+    #[error(transparent)]
+    Invalid(#[from] Problems),
+}
+
+impl Config {
+    /// Reads `path` and the process's environment. Secrets that are found are hidden from logs from now on.
+    pub fn load(path: &Path, options: LoadOptions) -> Result<Config, Error> {
+        Self::examine(path, options)?.accept()
+    }
+
+    /// Like [`Config::load`], going on after a problem: for a report on everything at once.
+    pub fn examine(path: &Path, options: LoadOptions) -> Result<Examined, Error> {
+        Self::examine_text(path, &read(path)?, &Environment::of_process(), options)
+    }
+
+    /// Like [`Config::load`], with the file's text and the environment given.
+    pub fn parse(path: &Path, text: &str, environment: &Environment, options: LoadOptions) -> Result<Config, Error> {
+        Self::examine_text(path, text, environment, options)?.accept()
+    }
+
+    fn examine_text(
+        path: &Path,
+        text: &str,
+        environment: &Environment,
+        options: LoadOptions,
+    ) -> Result<Examined, Error> {
+        let mut problems = Vec::new();
+        let mut root = tree::parse(text, &mut problems);
+        if !problems.is_empty() {
+            return Err(Problems::new(path, problems).into());
+        }
+        environment.apply(&mut root, &mut problems);
+        if root.is_empty() && problems.is_empty() {
+            return Err(Error::Empty(path.to_owned()));
+        }
+
+        let file = std::path::absolute(path).map_err(|source| Error::Unreadable { path: path.to_owned(), source })?;
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        let context = Context::new(folder, environment, options);
+        let mut config = Self::read(&context, file.clone(), root);
+        let (of_values, warnings) = context.into_findings();
+        problems.extend(of_values);
+        config.warnings = warnings;
+        config.secrets().for_each(redaction::hide);
+        Ok(Examined { config, problems: Problems::new(path, problems) })
+    }
+
+    fn read(context: &Context<'_>, file: PathBuf, root: Table) -> Config {
+        let mut root = Reader::root(context, root);
+        let config = Config {
+            file,
+            bot: Bot::read(root.table("bot")),
+            intake: Intake::read(root.table("intake")),
+            dispatch: Dispatch::read(root.table("dispatch")),
+            send: Send::read(root.table("send")),
+            store: Store::read(root.table("store")),
+            i18n: I18n::read(root.table("i18n")),
+            admin: Admin::read(root.table("admin")),
+            plugins: plugin::read_all(root.table("plugins")),
+            warnings: Vec::new(),
+        };
+        if config.enabled().next().is_none() {
+            let message = "there is no plugin to run: every update will pass unanswered; add a [plugins.NAME] section";
+            root.warn(&Origin::Whole, message);
+        }
+        root.finish();
+        config
+    }
+
+    /// The plugins that serve.
+    pub fn enabled(&self) -> impl Iterator<Item = (&PluginName, &Plugin)> {
+        self.plugins.iter().filter(|(_, plugin)| plugin.enabled)
+    }
+
+    /// What differs between the configuration that runs and one that was just read.
+    #[must_use]
+    pub fn live_changes(old: &Config, new: &Config) -> Changes {
+        changes::between(old, new)
+    }
+
+    /// The effective configuration in the words of `bot.toml`, its secrets masked.
+    #[must_use]
+    pub fn redacted(&self) -> String {
+        redacted::print(self)
+    }
+
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        use secrecy::ExposeSecret as _;
+        let of_plugins = self.plugins.values().flat_map(|plugin| plugin.secrets.values());
+        self.bot.token.iter().chain(of_plugins).map(|secret| secret.expose_secret())
+    }
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    let failed = |source| Error::Unreadable { path: path.to_owned(), source };
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => return Err(Error::Directory(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Error::Missing(path.to_owned())),
+        Ok(_) | Err(_) => {}
+    }
+    let bytes = std::fs::read(path).map_err(failed)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let line =
+            error.as_bytes().iter().take(error.utf8_error().valid_up_to()).filter(|&&byte| byte == b'\n').count();
+        failed(io::Error::new(io::ErrorKind::InvalidData, format!("line {} is not UTF-8 text", line + 1)))
+    })
+}

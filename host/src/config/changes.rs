@@ -1,0 +1,81 @@
+//! What differs between two configurations, and which of it can be applied while the bot runs.
+
+use secrecy::ExposeSecret as _;
+
+use super::{Config, Plugin};
+use crate::domain::PluginName;
+
+/// The difference between the configuration that runs and a new one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// Plugins to load. One that is enabled again counts as added.
+    pub added: Vec<PluginName>,
+    /// Plugins to stop. One that is no longer enabled counts as removed.
+    pub removed: Vec<PluginName>,
+    /// Plugins to load again, with another path, config, secret, grant, limit or priority.
+    pub changed: Vec<PluginName>,
+    /// `[send]` differs.
+    pub send: bool,
+    /// `[i18n]` differs: every plugin's catalogs.
+    pub i18n: bool,
+    /// Keys whose change has no effect before the next start, such as `admin.listen`.
+    pub needs_restart: Vec<&'static str>,
+}
+
+impl Changes {
+    /// Nothing differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+pub(super) fn between(old: &Config, new: &Config) -> Changes {
+    let names = |config: &Config, keep: &dyn Fn(&PluginName, &Plugin) -> bool| -> Vec<PluginName> {
+        config.enabled().filter(|(name, plugin)| keep(name, plugin)).map(|(name, _)| name.clone()).collect()
+    };
+    let in_old = |name: &PluginName| old.plugins.get(name).filter(|plugin| plugin.enabled);
+    let in_new = |name: &PluginName| new.plugins.get(name).filter(|plugin| plugin.enabled);
+    Changes {
+        added: names(new, &|name, _| in_old(name).is_none()),
+        removed: names(old, &|name, _| in_new(name).is_none()),
+        changed: names(new, &|name, plugin| in_old(name).is_some_and(|old| !same(old, plugin))),
+        send: old.send != new.send,
+        i18n: old.i18n != new.i18n,
+        needs_restart: needs_restart(old, new),
+    }
+}
+
+fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
+    let token = |config: &Config| config.bot.token.as_ref().map(|token| token.expose_secret().to_owned());
+    let differing = [
+        ("bot.token", token(old) != token(new)),
+        ("bot.api_base", old.bot.api_base != new.bot.api_base),
+        ("intake.mode", old.intake.mode != new.intake.mode),
+        ("intake.poll_timeout", old.intake.poll_timeout != new.intake.poll_timeout),
+        ("intake.allowed_updates", old.intake.allowed_updates != new.intake.allowed_updates),
+        ("dispatch.concurrency", old.dispatch.concurrency != new.dispatch.concurrency),
+        ("dispatch.max_attempts", old.dispatch.max_attempts != new.dispatch.max_attempts),
+        ("store.path", old.store.path != new.store.path),
+        ("admin.listen", old.admin.listen != new.admin.listen),
+    ];
+    differing.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+}
+
+/// All fields are named, so that a new one can't be forgotten.
+fn same(old: &Plugin, new: &Plugin) -> bool {
+    let Plugin { path, enabled, priority, config, secrets, grants, limits } = new;
+    let secrets_are_same = old.secrets.len() == secrets.len()
+        && old
+            .secrets
+            .iter()
+            .zip(secrets)
+            .all(|((old_name, old), (name, new))| old_name == name && old.expose_secret() == new.expose_secret());
+    old.path == *path
+        && old.enabled == *enabled
+        && old.priority == *priority
+        && old.config == *config
+        && old.grants == *grants
+        && old.limits == *limits
+        && secrets_are_same
+}

@@ -1,0 +1,32 @@
+//! `[dispatch]`: how updates are handled.
+
+use super::reader::Reader;
+use super::units;
+
+/// `[dispatch]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dispatch {
+    /// `concurrency`: how many events are handled at once, each of another conversation; 256.
+    pub concurrency: usize,
+    /// `max_attempts`: after so many failed runs an event is set aside as a dead letter; 5.
+    pub max_attempts: u32,
+}
+
+impl Default for Dispatch {
+    fn default() -> Self {
+        Self { concurrency: 256, max_attempts: 5 }
+    }
+}
+
+impl Dispatch {
+    pub(super) fn read(mut section: Reader<'_>) -> Self {
+        let default = Self::default();
+        let concurrency = section.value("concurrency", |node| units::integer(node, 1..=10_000));
+        let max_attempts = section.value("max_attempts", |node| units::integer(node, 1..=1_000));
+        section.finish();
+        Self {
+            concurrency: concurrency.and_then(|n| n.try_into().ok()).unwrap_or(default.concurrency),
+            max_attempts: max_attempts.and_then(|n| n.try_into().ok()).unwrap_or(default.max_attempts),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! `[plugins.NAME]`: which components run, with what settings, rights and limits.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde_json::Value as Json;
+
+use super::reader::Reader;
+use super::tree::{Node, Table, Value};
+use super::units;
+use crate::domain::PluginName;
+
+/// `getUpdates` and the like: a plugin that called them would take the bot from its host.
+const NEVER_GRANTED: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
+
+/// `[plugins.NAME]`
+#[derive(Debug, Clone)]
+pub struct Plugin {
+    /// `path`: the `.wasm` file. Whether it is there and loads is found out when it is loaded.
+    pub path: PathBuf,
+    /// `enabled`: `false` keeps the entry without running it; `true`.
+    pub enabled: bool,
+    /// `priority`: plugins with higher numbers are asked first; 0.
+    pub priority: i32,
+    /// `config`: whatever the plugin understands; always an object.
+    pub config: Json,
+    /// `secrets`: `{ pay = { env = "PAY_KEY" } }`. Empty while the plugin is disabled.
+    pub secrets: BTreeMap<String, SecretString>,
+    /// `grants`
+    pub grants: Grants,
+    /// `limits`
+    pub limits: Limits,
+}
+
+/// `[plugins.NAME.grants]`: rights that go beyond, or stay below, what every plugin has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grants {
+    /// `methods`: the only Bot API methods it may call, `answer*` for all that begin so. None: all that it declares.
+    pub methods: Option<Vec<String>>,
+    /// `http`: origins it may reach, such as `https://api.pay.example`; none.
+    pub http: Vec<String>,
+}
+
+/// `[plugins.NAME.limits]`: what one run may use up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// `memory`; `"32MiB"`.
+    pub memory: u64,
+    /// `cpu`: time spent computing; `"200ms"`.
+    pub cpu: Duration,
+    /// `time`: from beginning to end, waiting included; `"30s"`.
+    pub time: Duration,
+    /// `state`: size of one conversation's state; `"64KiB"`.
+    pub state: u64,
+    /// `value`: size of one stored value; `"1MiB"`.
+    pub value: u64,
+    /// `calls`: Bot API calls whose answer the run waits for; 32. Queued ones are bounded by the host.
+    pub calls: u32,
+    /// `log`: text written to the log; `"64KiB"`.
+    pub log: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory: 32 << 20,
+            cpu: Duration::from_millis(200),
+            time: Duration::from_secs(30),
+            state: 64 << 10,
+            value: 1 << 20,
+            calls: 32,
+            log: 64 << 10,
+        }
+    }
+}
+
+pub(super) fn read_all(mut section: Reader<'_>) -> BTreeMap<PluginName, Plugin> {
+    let mut plugins = BTreeMap::new();
+    for (name, origin, node) in section.entries() {
+        if !is_name(&name) {
+            section.problem(&origin, format!("plugin name {name:?}: use 1 to 64 of a-z, 0-9, `_` and `-`"));
+        }
+        if let Some(plugin) = Plugin::read(section.child(&name, origin, node)) {
+            plugins.insert(PluginName::new(&name), plugin);
+        }
+    }
+    plugins
+}
+
+fn is_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&name.len()) && name.bytes().all(allowed)
+}
+
+impl Plugin {
+    /// None without a path, which has been noted.
+    fn read(mut section: Reader<'_>) -> Option<Self> {
+        let enabled = section.value("enabled", units::boolean).unwrap_or(true);
+        if !section.has("path") {
+            section.missing("path", "add `path = \"plugins/NAME.wasm\"`, the file that `botyard build` makes");
+        }
+        let path = section.path("path");
+        let priority = section.value("priority", |node| units::integer(node, -1_000_000..=1_000_000));
+        let config = section.value("config", free_form);
+        let secrets = secrets(section.table("secrets"), enabled);
+        let grants = Grants::read(section.table("grants"));
+        let limits = Limits::read(section.table("limits"));
+        section.finish();
+        Some(Self {
+            path: path?,
+            enabled,
+            priority: priority.and_then(|priority| priority.try_into().ok()).unwrap_or_default(),
+            config: config.unwrap_or_else(|| Json::Object(serde_json::Map::new())),
+            secrets,
+            grants,
+            limits,
+        })
+    }
+}
+
+fn secrets(mut section: Reader<'_>, needed: bool) -> BTreeMap<String, SecretString> {
+    let entries = section.entries();
+    let read = |(name, origin, node): (String, _, _)| {
+        let secret = section.secret_in(&name, origin, node, needed)?;
+        Some((name, secret))
+    };
+    entries.into_iter().filter_map(read).collect()
+}
+
+impl Grants {
+    fn read(mut section: Reader<'_>) -> Self {
+        let methods = section.value("methods", |node| {
+            let methods = units::texts(node)?;
+            methods.iter().try_for_each(|method| check_method(method))?;
+            Ok(methods)
+        });
+        let http = section.value("http", |node| {
+            let origins = units::texts(node)?;
+            origins.iter().try_for_each(|origin| check_origin(origin))?;
+            Ok(origins)
+        });
+        section.finish();
+        Self { methods, http: http.unwrap_or_default() }
+    }
+}
+
+fn check_method(pattern: &str) -> Result<(), String> {
+    let name = pattern.strip_suffix('*').unwrap_or(pattern);
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Err(format!("{pattern:?} is no method; expected names such as \"sendMessage\" or \"answer*\""));
+    }
+    if NEVER_GRANTED.iter().any(|never| never.eq_ignore_ascii_case(pattern)) {
+        return Err(format!("`{pattern}` is the host's alone and can't be granted"));
+    }
+    Ok(())
+}
+
+fn check_origin(origin: &str) -> Result<(), String> {
+    let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    let is_host = |host: &str| {
+        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]*".contains(&byte))
+    };
+    if host.is_some_and(is_host) {
+        return Ok(());
+    }
+    Err(format!("{origin:?} is no origin; expected scheme and host only, such as \"https://api.pay.example\""))
+}
+
+impl Limits {
+    fn read(mut section: Reader<'_>) -> Self {
+        const KIB: u64 = 1 << 10;
+        const MIB: u64 = 1 << 20;
+        let default = Self::default();
+        let millis = Duration::from_millis;
+        let limits = Self {
+            // From what the smallest guest begins with to what the engine's pool reserves for each run.
+            memory: section.bytes("memory", 128 * KIB..=256 * MIB).unwrap_or(default.memory),
+            cpu: section.duration("cpu", millis(1)..=Duration::from_secs(60)).unwrap_or(default.cpu),
+            time: section.duration("time", millis(1)..=Duration::from_secs(3_600)).unwrap_or(default.time),
+            state: section.bytes("state", 1..=16 * MIB).unwrap_or(default.state),
+            value: section.bytes("value", 1..=64 * MIB).unwrap_or(default.value),
+            calls: section
+                .value("calls", |node| units::integer(node, 0..=100_000))
+                .and_then(|calls| calls.try_into().ok())
+                .unwrap_or(default.calls),
+            log: section.bytes("log", 0..=16 * MIB).unwrap_or(default.log),
+        };
+        section.finish();
+        limits
+    }
+}
+
+fn free_form(node: &Node) -> Result<Json, String> {
+    match &node.value {
+        Value::Table(table) => object(table),
+        _ => units::expected("a table such as { currency = \"UZS\" }", node),
+    }
+}
+
+fn object(table: &Table) -> Result<Json, String> {
+    let entry = |(key, (_, node)): (&String, &(_, Node))| Ok((key.clone(), json(node)?));
+    table.iter().map(entry).collect::<Result<_, String>>().map(Json::Object)
+}
+
+fn json(node: &Node) -> Result<Json, String> {
+    Ok(match &node.value {
+        Value::Text(text) => text.as_str().into(),
+        Value::Integer(number) => (*number).into(),
+        Value::Float(number) => serde_json::Number::from_f64(*number)
+            .map(Json::Number)
+            .ok_or_else(|| format!("a plugin can't be given the number {number}"))?,
+        Value::Boolean(value) => (*value).into(),
+        Value::Datetime(datetime) => datetime.as_str().into(),
+        Value::Array(items) => Json::Array(items.iter().map(json).collect::<Result<_, _>>()?),
+        Value::Table(table) => object(table)?,
+    })
+}

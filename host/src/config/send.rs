@@ -1,0 +1,43 @@
+//! `[send]`: how fast calls go out. Telegram's own limits are the defaults; a rate of 0 lifts a limit.
+
+use std::ops::RangeInclusive;
+
+use super::reader::Reader;
+use super::units;
+
+/// Any of these is faster than one process can send.
+const RATES: RangeInclusive<f64> = 0.0..=1_000_000.0;
+
+/// `[send]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Send {
+    /// `overall_per_second`: all calls together; 30.
+    pub overall_per_second: f64,
+    /// `chat_per_second`: to one private chat; 1.
+    pub chat_per_second: f64,
+    /// `group_per_minute`: to one group or channel; 20.
+    pub group_per_minute: f64,
+    /// `bulk_per_second`: mass sending, which yields to answers; 25.
+    pub bulk_per_second: f64,
+}
+
+impl Default for Send {
+    fn default() -> Self {
+        Self { overall_per_second: 30.0, chat_per_second: 1.0, group_per_minute: 20.0, bulk_per_second: 25.0 }
+    }
+}
+
+impl Send {
+    pub(super) fn read(mut section: Reader<'_>) -> Self {
+        let default = Self::default();
+        let mut rate = |key, default| section.value(key, |node| units::number(node, RATES)).unwrap_or(default);
+        let send = Self {
+            overall_per_second: rate("overall_per_second", default.overall_per_second),
+            chat_per_second: rate("chat_per_second", default.chat_per_second),
+            group_per_minute: rate("group_per_minute", default.group_per_minute),
+            bulk_per_second: rate("bulk_per_second", default.bulk_per_second),
+        };
+        section.finish();
+        send
+    }
+}
