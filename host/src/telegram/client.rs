@@ -1,0 +1,147 @@
+//! One bot's way to the Bot API.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::http::Http;
+use super::meter::Meter;
+use super::{Error, SetupError, Token, Transport, TransportError, classify};
+
+/// How much longer than Telegram itself a poll is waited for.
+const POLL_SLACK: Duration = Duration::from_secs(10);
+const LONGEST_METHOD: usize = 64;
+
+/// Calls the Bot API: one attempt a call. Shared by reference.
+pub struct Client {
+    transport: Arc<dyn Transport>,
+    /// For cleaning texts that came from outside; a transport in memory has none.
+    token: Option<Token>,
+    meter: Meter,
+    begun: Instant,
+    /// Milliseconds from `begun` to the last success; 0 before the first.
+    succeeded: AtomicU64,
+}
+
+impl Client {
+    /// A client over HTTP.
+    ///
+    /// # Errors
+    /// When the address is none, or TLS can't be set up.
+    pub fn new(api_base: &str, token: Token) -> Result<Self, SetupError> {
+        let transport = Arc::new(Http::new(api_base, &token)?);
+        Ok(Self { token: Some(token), ..Self::with_transport(transport) })
+    }
+
+    /// A client over a transport of the caller's.
+    #[must_use]
+    pub fn with_transport(transport: Arc<dyn Transport>) -> Self {
+        let (begun, succeeded) = (Instant::now(), AtomicU64::new(0));
+        Self { transport, token: None, meter: Meter::default(), begun, succeeded }
+    }
+
+    /// Calls a method with a JSON object of parameters and answers with the `result`, JSON too.
+    ///
+    /// The deadline covers everything from connecting to the last byte of the answer.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn call(&self, method: &str, params: Bytes, deadline: Duration) -> Result<Bytes, Error> {
+        if !is_method(method) {
+            return Err(no_such_method(method));
+        }
+        let begun = Instant::now();
+        let outcome = match self.transport.post(method, params, deadline).await {
+            Ok(response) => classify(method, &response),
+            Err(TransportError::BeforeSend(reason)) => Err(Error::Unreachable { method: method.to_owned(), reason }),
+            Err(TransportError::Unknown(reason)) => Err(Error::UnknownOutcome { method: method.to_owned(), reason }),
+        };
+        let outcome = outcome.map_err(|error| self.cleaned(error));
+        self.meter.record(method, outcome.as_ref().err(), begun.elapsed());
+        if outcome.is_ok() {
+            self.succeeded.store(self.age().max(1), Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    /// True if some call, whichever it was, has succeeded within the last `span`.
+    #[must_use]
+    pub fn succeeded_within(&self, span: Duration) -> bool {
+        match self.succeeded.load(Ordering::Relaxed) {
+            0 => false,
+            at => Duration::from_millis(self.age().saturating_sub(at)) <= span,
+        }
+    }
+
+    fn age(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Waits for updates; the result is a JSON array.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn get_updates(
+        &self,
+        offset: Option<i64>,
+        timeout: Duration,
+        limit: u8,
+        allowed_updates: Option<&[String]>,
+    ) -> Result<Bytes, Error> {
+        #[derive(Serialize)]
+        struct Params<'a> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            offset: Option<i64>,
+            timeout: u64,
+            limit: u8,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            allowed_updates: Option<&'a [String]>,
+        }
+        let params = Params { offset, timeout: timeout.as_secs(), limit, allowed_updates };
+        let params = serde_json::to_vec(&params).expect("numbers and texts always serialize");
+        let result = self.call("getUpdates", params.into(), timeout + POLL_SLACK).await?;
+        if !result.starts_with(b"[") {
+            return Err(Error::BadAnswer {
+                method: "getUpdates".to_owned(),
+                status: 200,
+                cut: false,
+                reason: "its result is no list of updates".to_owned(),
+            });
+        }
+        Ok(result)
+    }
+
+    /// Leaves all connections behind: after timeouts, they may lead nowhere without saying so.
+    pub fn rebuild(&self) {
+        self.transport.rebuild();
+    }
+
+    /// A proxy may answer with the URL that it was asked for.
+    fn cleaned(&self, mut error: Error) -> Error {
+        if let (Some(token), Some(text)) = (&self.token, error.text_mut()) {
+            token.redact(text);
+        }
+        error
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("token", &self.token).finish_non_exhaustive()
+    }
+}
+
+/// Whatever is more than a word could lead the URL elsewhere.
+fn is_method(method: &str) -> bool {
+    !method.is_empty() && method.len() <= LONGEST_METHOD && method.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn no_such_method(method: &str) -> Error {
+    let method: String = method.chars().take(LONGEST_METHOD).flat_map(char::escape_debug).collect();
+    Error::Refused { method, code: 404, description: "there is no method of this name".to_owned(), migrate_to: None }
+}

@@ -1,0 +1,46 @@
+//! The seam between calls and sockets: bytes out, bytes in.
+//!
+//! Tests put a transport of their own here, in memory, so that waiting can be tested on a paused clock.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+
+/// Carries one call.
+pub trait Transport: Send + Sync {
+    /// Posts a JSON body to a method and reads the whole answer, all within the deadline.
+    fn post<'a>(
+        &'a self,
+        method: &'a str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<Response, TransportError>>;
+
+    /// Leaves all connections behind and begins with new ones.
+    fn rebuild(&self) {}
+}
+
+/// An answer, whatever it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Response {
+    /// The HTTP status.
+    pub status: u16,
+    /// The `Retry-After` header, where it is there and is text.
+    pub retry_after: Option<String>,
+    /// The body, as far as it came.
+    pub body: Bytes,
+    /// Why the body is not whole, if it isn't.
+    pub cut: Option<String>,
+}
+
+/// Why there is no answer. The texts hold neither URL nor token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TransportError {
+    /// The request was not written: no name, no connection, no TLS.
+    #[error("{0}")]
+    BeforeSend(String),
+    /// The request was written, at least in part.
+    #[error("{0}")]
+    Unknown(String),
+}
