@@ -1,1 +1,77 @@
+//! The macros of `botyard-sdk`, which re-exports and documents them. They only read attributes and write tables: what
+//! a plugin does with an event is in the SDK's own code.
 
+mod catalogs;
+mod handler;
+mod names;
+mod plugin;
+mod state;
+
+use proc_macro::TokenStream;
+
+/// Makes a plugin of a module of handlers.
+///
+/// ```
+/// use botyard_sdk::prelude::*;
+///
+/// #[plugin(description = "Says hello")]
+/// mod greeter {
+///     #[command("start", "hello", help = "Says hello")]
+///     fn hello(ctx: &mut Ctx) {
+///         ctx.reply("Hello!");
+///     }
+///
+///     #[text("(?i)^thanks")]
+///     fn thanks(ctx: &mut Ctx) -> Handled {
+///         ctx.reply("You are welcome");
+///         Done
+///     }
+/// }
+/// # fn main() {}
+/// ```
+///
+/// # Handlers
+/// A handler is a function that takes `ctx: &mut Ctx` (or `&mut Ctx<S>`, the same [`State`](derive@State) in the whole
+/// plugin) and returns `()`, `Handled`, or a `Result` of either with an error that turns into `Error`. What it answers
+/// to is said by one of these attributes:
+///
+/// | attribute | answers to |
+/// |---|---|
+/// | `#[command("start", "begin", help = "…")]` | these commands; `help` (else the first line of the doc comment) is the catalog key or text for the menu |
+/// | `#[text]` | a message with a text that is no command of any plugin |
+/// | `#[text("regex")]` | a message whose text or caption the expression matches somewhere |
+/// | `#[callback("prefix")]` | a pressed button whose data begins like this; `#[callback]` for any |
+/// | `#[state(Form::Name)]` | the same as `#[text]`, while the conversation is in this state; takes any pattern |
+/// | `#[on("edited_message", …)]` | updates of these kinds, as the Bot API names them |
+/// | `#[timer("name")]` | a timer that was set with this name |
+///
+/// All but the timer take `state = Form::Name` (only in this state), and `observe`: the handler sees the event whoever
+/// takes it, and never takes it itself.
+///
+/// They are tried in this order: states, commands, callbacks, texts, everything else; within each as they stand in the
+/// source. The first that does not return `Pass` ends the search.
+///
+/// `#[migrate]` marks the function that reads states of older versions: see `botyard_sdk::OldState`.
+///
+/// # Arguments
+/// All are optional:
+/// - `name`, `version`, `description`: from `Cargo.toml` where not given;
+/// - `key`: what a conversation is, where the state's own key should not hold: `chat`, `user`, `user_in_chat`, `topic` or
+///   `user_in_topic`;
+/// - `catalogs = "locales"`: the folder of the translations, seen from `Cargo.toml`: one `.ftl` file for each locale. A
+///   file that is added later is found when this crate is compiled again for another reason;
+/// - `methods = ["sendMessage", "answer*"]`: the methods of the Bot API that it calls. Any, where not given.
+///
+/// # What it adds to the module
+/// `use super::*;`, a type `Plugin` that stands for the plugin, and the exports that the host calls. Types in the module
+/// that derive `Serialize` or `Deserialize` need no `serde` in `Cargo.toml`.
+#[proc_macro_attribute]
+pub fn plugin(arguments: TokenStream, module: TokenStream) -> TokenStream {
+    plugin::expand(arguments.into(), module.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes the states of a conversation of an enum: see the trait of the same name.
+#[proc_macro_derive(State, attributes(state))]
+pub fn state(item: TokenStream) -> TokenStream {
+    state::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}

@@ -1,0 +1,309 @@
+//! `#[plugin] mod`: collects the handlers and writes the plugin's table and exports.
+
+use std::collections::HashSet;
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Ident, Item, ItemMod, LitStr, Token, Type, bracketed, parse_quote};
+
+use crate::catalogs;
+use crate::handler::Handler;
+use crate::state::parse_key;
+
+pub(crate) fn expand(arguments: TokenStream, module: TokenStream) -> syn::Result<TokenStream> {
+    let settings = Settings::parse(arguments)?;
+    let mut module: ItemMod = syn::parse2(module)?;
+    let Some((_, items)) = &mut module.content else {
+        let message = "put the handlers between braces: `mod shop { … }`";
+        return Err(syn::Error::new_spanned(&module, message));
+    };
+    let mut handlers = Vec::new();
+    let mut migration = None;
+    for item in items.iter_mut() {
+        match item {
+            Item::Fn(function) => {
+                if let Some(at) = function.attrs.iter().position(|attr| attr.path().is_ident("migrate")) {
+                    let mark = function.attrs.remove(at);
+                    if migration.replace(function.sig.ident.clone()).is_some() {
+                        return Err(syn::Error::new_spanned(
+                            mark,
+                            "one function migrates: match on `old.version` in it",
+                        ));
+                    }
+                }
+                handlers.extend(Handler::take(function)?);
+            }
+            Item::Struct(item) => point_to_serde(&mut item.attrs),
+            Item::Enum(item) => point_to_serde(&mut item.attrs),
+            _ => {}
+        }
+    }
+    if handlers.is_empty() {
+        let message = "a plugin needs a handler: `#[text] fn echo(ctx: &mut Ctx) { … }`";
+        return Err(syn::Error::new_spanned(&module.ident, message));
+    }
+    // Stable: within one kind they stay as they are in the source.
+    handlers.sort_by_key(|handler| handler.rank);
+    check_commands(&handlers)?;
+    let state = state_of(&handlers)?;
+    let implementation = implement(&settings, &handlers, &state, migration.as_ref())?;
+    items.insert(
+        0,
+        parse_quote!(
+            #[allow(unused_imports)]
+            use super::*;
+        ),
+    );
+    items.push(Item::Verbatim(implementation));
+    Ok(module.into_token_stream())
+}
+
+fn implement(
+    settings: &Settings,
+    handlers: &[Handler],
+    state: &Type,
+    migration: Option<&Ident>,
+) -> syn::Result<TokenStream> {
+    let routes = handlers.iter().map(|handler| handler.route(state)).collect::<syn::Result<Vec<_>>>()?;
+    let text = settings.text(handlers)?;
+    let migrate = match migration {
+        Some(function) => quote!(::core::option::Option::Some(#function)),
+        None => quote!(::core::option::Option::None),
+    };
+    // The trait's functions name no state type, so that it may stay private to the module.
+    Ok(quote! {
+        /// The plugin, for the host and for tests.
+        #[derive(Debug)]
+        pub struct Plugin;
+
+        impl Plugin {
+            const TABLE: ::botyard_sdk::__private::Table<#state> = ::botyard_sdk::__private::Table {
+                text: #text,
+                routes: &[#(#routes),*],
+                migrate: #migrate,
+            };
+        }
+
+        impl ::botyard_sdk::Plugin for Plugin {
+            fn describe() -> ::botyard_sdk::__private::Manifest {
+                Self::TABLE.describe()
+            }
+            fn handle(
+                invocation: ::botyard_sdk::__private::Invocation,
+            ) -> ::core::result::Result<::botyard_sdk::Handled, ::botyard_sdk::Error> {
+                Self::TABLE.handle(invocation)
+            }
+            fn migrate(
+                old: ::botyard_sdk::__private::Stored,
+            ) -> ::core::result::Result<::botyard_sdk::__private::Stored, ::botyard_sdk::Error> {
+                Self::TABLE.migrate(old)
+            }
+        }
+
+        // Without exports nothing would use the handlers, and the compiler would say so.
+        #[cfg(not(target_arch = "wasm32"))]
+        const _: fn() -> ::botyard_sdk::__private::Manifest = <Plugin as ::botyard_sdk::Plugin>::describe;
+
+        #[cfg(target_arch = "wasm32")]
+        ::botyard_sdk::__private::export_plugin!(Plugin with_types_in ::botyard_sdk::__private::bindings);
+    })
+}
+
+/// The arguments of `#[plugin(…)]`.
+#[derive(Default)]
+struct Settings {
+    name: Option<LitStr>,
+    version: Option<LitStr>,
+    description: Option<LitStr>,
+    key: Option<String>,
+    catalogs: Option<LitStr>,
+    methods: Option<Vec<LitStr>>,
+}
+
+impl Settings {
+    fn parse(arguments: TokenStream) -> syn::Result<Self> {
+        let mut settings = Self::default();
+        let parser = syn::meta::parser(|meta| {
+            let name = meta.path.get_ident().map(Ident::to_string).unwrap_or_default();
+            match name.as_str() {
+                "name" => settings.name = Some(meta.value()?.parse()?),
+                "version" => settings.version = Some(meta.value()?.parse()?),
+                "description" => settings.description = Some(meta.value()?.parse()?),
+                "key" => settings.key = Some(parse_key(&meta.value()?.parse()?)?),
+                "catalogs" => settings.catalogs = Some(meta.value()?.parse()?),
+                "methods" => {
+                    let list;
+                    let value = meta.value()?;
+                    bracketed!(list in value);
+                    let methods = Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?;
+                    settings.methods = Some(methods.into_iter().collect());
+                }
+                _ => {
+                    let known = "`name`, `version`, `description`, `key`, `catalogs`, `methods`";
+                    return Err(meta.error(format!("unknown argument: one of {known}")));
+                }
+            }
+            Ok(())
+        });
+        syn::parse::Parser::parse2(parser, arguments)?;
+        Ok(settings)
+    }
+
+    fn text(&self, handlers: &[Handler]) -> syn::Result<TokenStream> {
+        let or_cargo = |given: &Option<LitStr>, variable: &str| {
+            given.as_ref().map_or_else(|| quote!(::core::env!(#variable)), ToTokens::to_token_stream)
+        };
+        let name = or_cargo(&self.name, "CARGO_PKG_NAME");
+        let version = or_cargo(&self.version, "CARGO_PKG_VERSION");
+        let description = or_cargo(&self.description, "CARGO_PKG_DESCRIPTION");
+        let key = match &self.key {
+            Some(key) => quote!(::core::option::Option::Some(#key)),
+            None => quote!(::core::option::Option::None),
+        };
+        let menu: Vec<_> = handlers.iter().flat_map(Handler::menu).collect();
+        let menu = menu.iter().map(|(name, help)| quote!((#name, #help)));
+        let catalogs = catalogs::table(self.catalogs.as_ref())?;
+        let methods = match &self.methods {
+            Some(methods) => quote!(&[#(#methods),*]),
+            None => quote!(&["*"]),
+        };
+        Ok(quote! {
+            ::botyard_sdk::__private::Text {
+                name: #name,
+                version: #version,
+                description: #description,
+                key: #key,
+                commands: &[#(#menu),*],
+                catalogs: #catalogs,
+                methods: #methods,
+            }
+        })
+    }
+}
+
+/// The one state type of all handlers.
+fn state_of(handlers: &[Handler]) -> syn::Result<Type> {
+    let named = handlers.iter().find_map(|handler| handler.state_type.as_ref());
+    let state = named.cloned().unwrap_or_else(|| parse_quote!(::botyard_sdk::NoState));
+    let wanted = state.to_token_stream().to_string();
+    for handler in handlers {
+        if let (Some(at), None) = (handler.needs_state(), named) {
+            return Err(syn::Error::new(at, "to tell states apart, handlers take `ctx: &mut Ctx<YourState>`"));
+        }
+        let own = handler.state_type.as_ref().map(|own| own.to_token_stream().to_string());
+        if named.is_some() && own.as_ref() != Some(&wanted) {
+            let message = format!("the other handlers of this plugin take `&mut Ctx<{wanted}>`: take the same here");
+            return Err(syn::Error::new_spanned(&handler.context, message));
+        }
+    }
+    Ok(state)
+}
+
+fn check_commands(handlers: &[Handler]) -> syn::Result<()> {
+    let mut seen = HashSet::new();
+    for (command, span) in handlers.iter().flat_map(Handler::commands) {
+        let name = command.0.clone();
+        if !seen.insert(command) {
+            let message = format!("there is a handler for `/{name}` already: the second would never be asked");
+            return Err(syn::Error::new(span, message));
+        }
+    }
+    Ok(())
+}
+
+/// Lets the derives of serde find it in the SDK, so that plugins need not depend on it themselves.
+fn point_to_serde(attrs: &mut Vec<Attribute>) {
+    let derives = |attr: &Attribute| {
+        let Ok(list) = attr.meta.require_list() else { return false };
+        attr.path().is_ident("derive") && list.tokens.to_string().contains("erialize")
+    };
+    let says_where =
+        |attr: &Attribute| attr.path().is_ident("serde") && attr.to_token_stream().to_string().contains("crate");
+    if attrs.iter().any(derives) && !attrs.iter().any(says_where) {
+        attrs.push(parse_quote!(#[serde(crate = "::botyard_sdk::__private::serde")]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(arguments: &str, module: &str) -> String {
+        expand(arguments.parse().unwrap(), module.parse().unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn errors_name_the_cure() {
+        let cases = [
+            ("mod m;", "between braces"),
+            ("mod m { fn helper() {} }", "needs a handler"),
+            (
+                "mod m { #[comand(\"x\")] fn f(ctx: &mut Ctx) {} }",
+                "unknown attribute `comand`: did you mean `command`?",
+            ),
+            ("mod m { #[command] fn f(ctx: &mut Ctx) {} }", "name the command"),
+            ("mod m { #[command(\"/start\")] fn f(ctx: &mut Ctx) {} }", "without its slash: `start`"),
+            ("mod m { #[command(\"Start\")] fn f(ctx: &mut Ctx) {} }", "1 to 32 of a-z"),
+            ("mod m { #[command(\"a\", hepl = \"x\")] fn f(ctx: &mut Ctx) {} }", "unknown argument `hepl`"),
+            ("mod m { #[text] fn f() {} }", "a handler takes `ctx: &mut Ctx`"),
+            ("mod m { #[text] fn f(ctx: &Ctx) {} }", "a handler takes `ctx: &mut Ctx`"),
+            ("mod m { #[text] fn f(ctx: &mut Ctx, name: String) {} }", "and nothing else"),
+            ("mod m { #[text] async fn f(ctx: &mut Ctx) {} }", "no `async fn`"),
+            ("mod m { #[text] fn f<T>(ctx: &mut Ctx) {} }", "can't be generic"),
+            ("mod m { #[text(help = \"x\")] fn f(ctx: &mut Ctx) {} }", "only commands take `help`"),
+            ("mod m { #[on(\"mesage\")] fn f(ctx: &mut Ctx) {} }", "did you mean `message`?"),
+            ("mod m { #[on] fn f(ctx: &mut Ctx) {} }", "name the kind of update"),
+            ("mod m { #[timer] fn f(ctx: &mut Ctx) {} }", "name the timer"),
+            ("mod m { #[state] fn f(ctx: &mut Ctx<S>) {} }", "name the state"),
+            ("mod m { #[state(Name)] fn f(ctx: &mut Ctx<S>) {} }", "write the state with its enum"),
+            ("mod m { #[state(S::Name)] fn f(ctx: &mut Ctx) {} }", "handlers take `ctx: &mut Ctx<YourState>`"),
+            (
+                "mod m { #[state(S::Name)] fn f(ctx: &mut Ctx<S>) {} #[text] fn g(ctx: &mut Ctx) {} }",
+                "take `&mut Ctx<S>`: take the same here",
+            ),
+            (
+                "mod m { #[command(\"a\", \"b\")] fn f(ctx: &mut Ctx) {} #[command(\"b\")] fn g(ctx: &mut Ctx) {} }",
+                "a handler for `/b` already",
+            ),
+            (
+                "mod m { #[migrate] fn f() {} #[migrate] fn g() {} #[text] fn h(ctx: &mut Ctx) {} }",
+                "match on `old.version`",
+            ),
+        ];
+        for (module, part) in cases {
+            assert!(error("", module).contains(part), "{module}: {}", error("", module));
+        }
+    }
+
+    #[test]
+    fn arguments_are_checked() {
+        let module = "mod m { #[text] fn f(ctx: &mut Ctx) {} }";
+        assert!(error("key = \"planet\"", module).contains("unknown key strategy `planet`"));
+        assert!(error("nmae = \"x\"", module).contains("one of `name`, `version`"));
+        assert!(error("catalogs = \"no-such-folder\"", module).contains("can't read the catalogs folder"));
+    }
+
+    #[test]
+    fn one_command_may_have_a_handler_for_each_state() {
+        let module = "mod m {
+            #[command(\"a\", state = S::X)] fn f(ctx: &mut Ctx<S>) {}
+            #[command(\"a\", state = S::Y)] fn g(ctx: &mut Ctx<S>) {}
+            #[command(\"a\")] fn h(ctx: &mut Ctx<S>) {}
+        }";
+        assert!(expand(TokenStream::new(), module.parse().unwrap()).is_ok());
+    }
+
+    #[test]
+    fn routes_stand_in_the_order_of_attempts() {
+        let module = "mod m {
+            #[on(\"poll\")] fn a(ctx: &mut Ctx<S>) {}
+            #[text] fn b(ctx: &mut Ctx<S>) {}
+            #[command(\"c\")] fn c(ctx: &mut Ctx<S>) {}
+            #[state(S::X)] fn d(ctx: &mut Ctx<S>) {}
+        }";
+        let code = expand(TokenStream::new(), module.parse().unwrap()).unwrap().to_string();
+        let at = |call: &str| code.find(&format!("returned ({call} (ctx))")).unwrap();
+        assert!(at("d") < at("c") && at("c") < at("b") && at("b") < at("a"));
+    }
+}

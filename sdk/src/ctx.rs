@@ -1,0 +1,595 @@
+//! What a handler is given: the event, and everything it can ask of the host.
+
+mod message;
+mod storage;
+
+use std::cell::{Cell, RefCell};
+use std::ops::Deref;
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::bindings::botyard::types::types::{Invocation, StateKey};
+use crate::json::Object;
+use crate::update::{Body, Query, member};
+use crate::{
+    CallError, Error, Event, Handled, NoState, OldState, Priority, State, Timer, Update, User, Value, host, state,
+};
+
+pub use message::Message;
+pub use storage::{Scope, Storage};
+
+/// A handler's context: a [`Run`], and the state of the conversation that the event belongs to.
+///
+/// ```
+/// use botyard_sdk::prelude::*;
+///
+/// #[plugin]
+/// mod lamp {
+///     #[derive(State, Serialize, Deserialize, Default)]
+///     enum Lamp {
+///         #[default]
+///         Off,
+///         On { times: u32 },
+///     }
+///
+///     #[command("switch")]
+///     fn switch(ctx: &mut Ctx<Lamp>) -> Handled {
+///         match ctx.state() {
+///             Lamp::Off => ctx.goto(Lamp::On { times: 1 }),
+///             Lamp::On { times } if *times < 3 => ctx.goto(Lamp::On { times: times + 1 }),
+///             Lamp::On { .. } => ctx.exit(),
+///         }
+///     }
+/// }
+/// # fn main() {}
+/// ```
+pub struct Ctx<S: State = NoState> {
+    run: Run,
+    state: S,
+}
+
+impl<S: State> Ctx<S> {
+    pub(crate) fn new(invocation: Invocation) -> Result<Self, Error> {
+        Ok(Self { run: Run::new(invocation), state: state::load()? })
+    }
+
+    pub(crate) fn into_run(self) -> Run {
+        self.run
+    }
+
+    /// The state of this conversation: the default one where there is none.
+    #[must_use]
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// Makes `state` the conversation's.
+    pub fn goto(&mut self, state: S) -> Handled {
+        if let Err(error) = state::store(&state) {
+            self.run.fail(error);
+        }
+        self.state = state;
+        Handled::Done
+    }
+
+    /// Ends the conversation: its state is the default one again.
+    pub fn exit(&mut self) -> Handled {
+        self.goto(S::default())
+    }
+}
+
+impl<S: State> Deref for Ctx<S> {
+    type Target = Run;
+
+    fn deref(&self) -> &Run {
+        &self.run
+    }
+}
+
+/// One run: the event that it handles, and everything that a plugin can ask of the host besides its state.
+///
+/// [`Ctx`] derefs to it, so helper functions that don't need the state take `&Run`:
+///
+/// ```
+/// # use botyard_sdk::prelude::*;
+/// fn apologize(ctx: &Run) {
+///     ctx.reply(t!(ctx, "sorry"; "Sorry, that went wrong."));
+/// }
+/// ```
+pub struct Run {
+    invocation: Invocation,
+    /// The first effect that could not be asked for, where its caller could not be told.
+    failure: RefCell<Option<Error>>,
+    random: Cell<u64>,
+}
+
+/// The event.
+impl Run {
+    fn new(invocation: Invocation) -> Self {
+        let random = Cell::new(invocation.seed);
+        Self { invocation, failure: RefCell::new(None), random }
+    }
+
+    /// What happened.
+    #[must_use]
+    pub fn event(&self) -> &Event {
+        &self.invocation.event
+    }
+
+    /// Unique for the event, and the same on every attempt.
+    #[must_use]
+    pub fn event_id(&self) -> u64 {
+        self.invocation.id
+    }
+
+    /// 1 on the first attempt.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.invocation.attempt
+    }
+
+    /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `timer` for a timer.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self.event() {
+            Event::Update(update) => &update.kind,
+            Event::Timer(_) => "timer",
+            Event::Other((kind, _)) => kind,
+        }
+    }
+
+    /// The message's text or caption; empty where it has none.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.update_parts().and_then(|update| update.text.as_deref()).unwrap_or_default()
+    }
+
+    /// What follows the command, without surrounding white space.
+    #[must_use]
+    pub fn args(&self) -> &str {
+        self.update_parts().and_then(|update| update.command.as_ref()).map_or("", |command| &command.args)
+    }
+
+    /// The command's name, without the slash.
+    #[must_use]
+    pub fn command(&self) -> Option<&str> {
+        self.update_parts().and_then(|update| update.command.as_ref()).map(|command| command.name.as_str())
+    }
+
+    /// The data of the pressed button; empty where none was pressed.
+    #[must_use]
+    pub fn callback_data(&self) -> &str {
+        self.update_parts().and_then(|update| update.callback_data.as_deref()).unwrap_or_default()
+    }
+
+    /// The chat, where there is one. For a timer, the chat of the conversation that set it (the user's own, where
+    /// states follow the user).
+    #[must_use]
+    pub fn chat_id(&self) -> Option<i64> {
+        match self.event() {
+            Event::Update(update) => update.chat_id,
+            _ => self.invocation.key.chat_id.or(self.invocation.key.user_id),
+        }
+    }
+
+    /// `private`, `group`, `supergroup` or `channel`; empty where there is no chat.
+    #[must_use]
+    pub fn chat_type(&self) -> &str {
+        self.update_parts().and_then(|update| update.chat_type.as_deref()).unwrap_or_default()
+    }
+
+    /// The user, where there is one.
+    #[must_use]
+    pub fn user_id(&self) -> Option<i64> {
+        match self.event() {
+            Event::Update(update) => update.user_id,
+            _ => self.invocation.key.user_id,
+        }
+    }
+
+    /// The forum topic.
+    #[must_use]
+    pub fn thread_id(&self) -> Option<i64> {
+        match self.event() {
+            Event::Update(update) => update.thread_id,
+            _ => self.invocation.key.thread_id,
+        }
+    }
+
+    /// The message; for a pressed button the message below which it was.
+    #[must_use]
+    pub fn message_id(&self) -> Option<i64> {
+        self.update_parts().and_then(|update| update.message_id)
+    }
+
+    /// The user's language as Telegram tells it, else the host's default.
+    #[must_use]
+    pub fn locale(&self) -> &str {
+        self.update_parts().map_or("", |update| &update.locale)
+    }
+
+    /// Who caused the event. Read from the update's JSON on each call.
+    #[must_use]
+    pub fn user(&self) -> User {
+        self.part::<Body>().and_then(Body::user).unwrap_or_default()
+    }
+
+    /// The timer, if this is one.
+    #[must_use]
+    pub fn timer(&self) -> Option<&Timer> {
+        match self.event() {
+            Event::Timer(timer) => Some(timer),
+            _ => None,
+        }
+    }
+
+    /// What the timer was given when it was set.
+    ///
+    /// # Errors
+    /// Permanently, when this is no timer or its payload is no `T`.
+    pub fn payload<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        let timer = self.timer().ok_or_else(|| Error::permanent("this event is no timer and has no payload"))?;
+        serde_json::from_slice(&timer.payload)
+            .map_err(|error| Error::permanent(format!("the payload of timer `{}` can't be read: {error}", timer.name)))
+    }
+
+    /// The event's JSON, as Telegram sent it; empty for a timer.
+    #[must_use]
+    pub fn raw(&self) -> &str {
+        match self.event() {
+            Event::Update(update) => &update.raw,
+            Event::Other((_, json)) => json,
+            Event::Timer(_) => "",
+        }
+    }
+
+    /// The whole update, parsed. Costs far more than the methods above: ask for it when none of them will do.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn title(ctx: &Run) -> Option<String> {
+    ///     ctx.update()["message"]["chat"]["title"].as_str().map(str::to_owned)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn update(&self) -> Value {
+        serde_json::from_str(self.raw()).unwrap_or_default()
+    }
+
+    /// The update's own object (its `message`, its `callback_query`, …) as a type of yours, which names only the
+    /// fields it wants. `None` where it doesn't fit.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// # use botyard_sdk::__private::serde;
+    /// #[derive(Deserialize)]
+    /// # #[serde(crate = "serde")]
+    /// struct Dice {
+    ///     dice: Rolled,
+    /// }
+    /// #[derive(Deserialize)]
+    /// # #[serde(crate = "serde")]
+    /// struct Rolled {
+    ///     value: u8,
+    /// }
+    /// fn rolled(ctx: &Run) -> Option<u8> {
+    ///     ctx.part::<Dice>().map(|message| message.dice.value)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn part<T: DeserializeOwned>(&self) -> Option<T> {
+        member(self.raw(), self.kind())
+    }
+
+    /// The filters of the manifest that the event matches.
+    pub(crate) fn matched(&self) -> &[u32] {
+        &self.invocation.matched
+    }
+
+    pub(crate) fn update_parts(&self) -> Option<&Update> {
+        match self.event() {
+            Event::Update(update) => Some(update),
+            _ => None,
+        }
+    }
+}
+
+/// Sending. Messages and queued calls go out once the run has committed, in order within a chat.
+impl Run {
+    /// Answers in the event's chat, and in its topic.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn ask(ctx: &Run) {
+    ///     ctx.reply("<b>Sure?</b>").html().keyboard(InlineKeyboard::new().row([Button::callback("Yes", "yes")]));
+    /// }
+    /// ```
+    pub fn reply(&self, text: impl AsRef<str>) -> Message<'_> {
+        let Some(chat) = self.chat_id() else {
+            self.fail(Error::permanent("this event has no chat to reply in: use `send`"));
+            return Message::nowhere(self);
+        };
+        let mut params = Object::new();
+        params.integer("chat_id", chat);
+        if let Some(thread) = self.thread_id() {
+            params.integer("message_thread_id", thread);
+        }
+        params.text("text", text.as_ref());
+        Message::new(self, "sendMessage", params)
+    }
+
+    /// Sends a text to any chat: an id, or a public `@name`.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn announce(ctx: &Run, admin: i64) {
+    ///     ctx.send(admin, "A new order");
+    ///     ctx.send("@news", "Open again").priority(Priority::Bulk);
+    /// }
+    /// ```
+    pub fn send(&self, chat: impl Into<ChatTarget>, text: impl AsRef<str>) -> Message<'_> {
+        let mut params = Object::new();
+        match chat.into() {
+            ChatTarget::Id(id) => params.integer("chat_id", id),
+            ChatTarget::Name(name) => params.text("chat_id", &name),
+        };
+        params.text("text", text.as_ref());
+        Message::new(self, "sendMessage", params)
+    }
+
+    /// Puts another text in place of the message below which a button was pressed. Its keyboard goes, unless the
+    /// builder is given one.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn close(ctx: &Run) {
+    ///     ctx.edit("Closed.");
+    ///     ctx.answer_callback("");
+    /// }
+    /// ```
+    pub fn edit(&self, text: impl AsRef<str>) -> Message<'_> {
+        let mut params = Object::new();
+        if let (Some(chat), Some(message)) = (self.chat_id(), self.message_id()) {
+            params.integer("chat_id", chat).integer("message_id", message);
+        } else if let Some(message) = self.part::<Query>().and_then(|query| query.inline_message_id) {
+            params.text("inline_message_id", &message);
+        } else {
+            self.fail(Error::permanent("this event has no message to edit"));
+            return Message::nowhere(self);
+        }
+        params.text("text", text.as_ref());
+        Message::new(self, "editMessageText", params)
+    }
+
+    /// Tells Telegram that the pressed button was noticed; a text is shown for a moment at the top of the chat.
+    pub fn answer_callback(&self, text: impl AsRef<str>) {
+        self.answer(text.as_ref(), false);
+    }
+
+    /// As [`answer_callback`](Self::answer_callback), but the text must be dismissed.
+    pub fn alert_callback(&self, text: impl AsRef<str>) {
+        self.answer(text.as_ref(), true);
+    }
+
+    fn answer(&self, text: &str, alert: bool) {
+        let Some(query) = self.part::<Query>() else {
+            return self.fail(Error::permanent("this event has no callback query to answer"));
+        };
+        let mut params = Object::new();
+        params.text("callback_query_id", &query.id);
+        if !text.is_empty() {
+            params.text("text", text);
+        }
+        if alert {
+            params.raw("show_alert", "true");
+        }
+        self.queue("answerCallbackQuery", &params.finish(), Priority::Interactive);
+    }
+
+    /// Calls any method of the Bot API now, waits for its answer, and gives the `result`. What a call has done stays
+    /// done, also when the run fails later: prefer [`enqueue`](Self::enqueue) where the answer isn't needed.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn call(&self, method: &str, params: impl Serialize) -> Result<Value, CallError> {
+        let answer = host::call(method, &to_json(&params)?)?;
+        serde_json::from_str(&answer).map_err(|error| CallError::UnknownOutcome(error.to_string()))
+    }
+
+    /// Queues a call of any method, to be made once the run has committed.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn roll(ctx: &Run) -> Result<(), Error> {
+    ///     ctx.enqueue("sendDice", json!({ "chat_id": ctx.chat_id(), "emoji": "🎯" }))?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Denied`] without a grant, [`CallError::Invalid`] when the parameters are no object.
+    pub fn enqueue(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
+        Ok(host::enqueue(method, &to_json(&params)?, Priority::Interactive)?)
+    }
+
+    pub(crate) fn queue(&self, method: &str, params: &str, priority: Priority) {
+        if let Err(error) = host::enqueue(method, params, priority) {
+            self.fail(CallError::from(error).into());
+        }
+    }
+}
+
+/// Everything else.
+impl Run {
+    /// Values that outlive conversations.
+    #[must_use]
+    pub fn storage(&self) -> Storage<'_> {
+        Storage::new(self)
+    }
+
+    /// Sets a durable timer: after `delay` the `#[timer("name")]` handler runs in this conversation. Answers with the
+    /// timer's id.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn remind(ctx: &Run) -> Result<u64, Error> {
+    ///     ctx.after("reminder", Duration::from_secs(600), &ctx.args())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When the payload can't be written as JSON, or the host refuses the timer.
+    pub fn after(&self, name: &str, delay: Duration, payload: impl Serialize) -> Result<u64, Error> {
+        host::timer_after(name, millis(delay), &payload_bytes(name, &payload)?).map_err(Error::permanent)
+    }
+
+    /// As [`after`](Self::after), at a moment.
+    ///
+    /// # Errors
+    /// As [`after`](Self::after).
+    pub fn at(&self, name: &str, when: SystemTime, payload: impl Serialize) -> Result<u64, Error> {
+        let due = when.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        host::timer_at(name, millis(due), &payload_bytes(name, &payload)?).map_err(Error::permanent)
+    }
+
+    /// Cancels a timer of this plugin; false if there is none with this id any more.
+    pub fn cancel(&self, timer: u64) -> bool {
+        host::timer_cancel(timer)
+    }
+
+    /// Waits. The conversation waits too; nothing else does. Bounded by the run's time limit.
+    pub fn sleep(&self, time: Duration) {
+        host::sleep(millis(time));
+    }
+
+    /// The time at which this event was first handled: every attempt sees the same.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(self.invocation.now)
+    }
+
+    /// A random number. The sequence is the same on every attempt; not for secrets.
+    #[must_use]
+    pub fn random(&self) -> u64 {
+        // SplitMix64: the seed is good, so a plain walk with a strong finish will do.
+        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(state);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A random number below `bound`; 0 for a bound of 0.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn roll(ctx: &Run) -> u64 {
+    ///     1 + ctx.random_below(6)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn random_below(&self, bound: u64) -> u64 {
+        ((u128::from(self.random()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Random bytes from the host, at most 65,536 at a time. The same on every attempt; not for secrets.
+    #[must_use]
+    pub fn random_bytes(&self, length: u32) -> Vec<u8> {
+        host::random_bytes(length)
+    }
+
+    /// The `config` of this plugin's entry in `bot.toml`. Give the type `#[serde(default)]` so that an operator sets
+    /// only what differs.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// # use botyard_sdk::__private::serde;
+    /// #[derive(Deserialize, Default)]
+    /// # #[serde(crate = "serde")]
+    /// #[serde(default)]
+    /// struct Config {
+    ///     currency: String,
+    /// }
+    /// fn price(ctx: &Run, sum: u32) -> Result<String, Error> {
+    ///     let config: Config = ctx.config()?;
+    ///     Ok(format!("{sum} {}", config.currency))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Permanently, naming the field, when it is no `T`.
+    pub fn config<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_str(&host::config())
+            .map_err(|error| Error::permanent(format!("`config` of this plugin in bot.toml: {error}")))
+    }
+
+    /// A secret that the operator gave to this plugin.
+    ///
+    /// # Errors
+    /// Permanently, when it was not given.
+    pub fn secret(&self, name: &str) -> Result<String, Error> {
+        host::secret(name).ok_or_else(|| {
+            Error::permanent(format!("no secret `{name}`: add it to `secrets` of this plugin in bot.toml"))
+        })
+    }
+
+    /// The state of another conversation of this plugin, if it has one: of this chat, of a user in it, …, as the
+    /// plugin's key says.
+    ///
+    /// # Errors
+    /// Permanently, when it can't be read as an `S`.
+    pub fn peek<S: State>(
+        &self,
+        chat: Option<i64>,
+        user: Option<i64>,
+        thread: Option<i64>,
+    ) -> Result<Option<S>, Error> {
+        let key = StateKey { chat_id: chat, user_id: user, thread_id: thread };
+        host::state_peek(key).map(|stored| OldState::from(stored).read()).transpose()
+    }
+
+    /// Makes the run fail once its handler has returned: for effects that nobody waits for.
+    pub(crate) fn fail(&self, error: Error) {
+        self.failure.borrow_mut().get_or_insert(error);
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        self.failure.into_inner().map_or(Ok(()), Err)
+    }
+}
+
+/// Where [`Run::send`] sends to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChatTarget {
+    /// A chat's id; in private chats the user's.
+    Id(i64),
+    /// A public chat's name, with the `@`.
+    Name(String),
+}
+
+impl From<i64> for ChatTarget {
+    fn from(id: i64) -> Self {
+        Self::Id(id)
+    }
+}
+
+impl From<&str> for ChatTarget {
+    fn from(name: &str) -> Self {
+        Self::Name(name.to_owned())
+    }
+}
+
+fn to_json(params: &impl Serialize) -> Result<String, CallError> {
+    serde_json::to_string(params).map_err(|error| CallError::Invalid(error.to_string()))
+}
+
+fn payload_bytes(name: &str, payload: &impl Serialize) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(payload)
+        .map_err(|error| Error::permanent(format!("the payload of timer `{name}` can't be written: {error}")))
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,25 @@
+//! The one door to the host.
+//!
+//! In a guest these are the imports themselves. Natively, where there is no host, [`crate::test`] stands in for it, so
+//! that handlers can be run by plain tests.
+
+#[cfg(target_arch = "wasm32")]
+mod imports {
+    use crate::bindings::botyard::{clock, config, fsm, i18n, log, random, schedule, storage, telegram};
+
+    pub(crate) use clock::clock::sleep;
+    pub(crate) use config::config::{get as config, secret};
+    pub(crate) use fsm::conversation::{clear as state_clear, get as state_get, peek as state_peek, set as state_set};
+    pub(crate) use i18n::catalogs::translate;
+    pub(crate) use log::log::{emit, panicked};
+    pub(crate) use random::random::bytes as random_bytes;
+    pub(crate) use schedule::timers::{after as timer_after, at as timer_at, cancel as timer_cancel};
+    pub(crate) use storage::key_value::{delete, get, increment, scan, set};
+    pub(crate) use telegram::bot_api::{call, enqueue};
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "host/native.rs"]
+mod imports;
+
+pub(crate) use imports::*;

@@ -1,0 +1,274 @@
+//! Buttons below a message, and buttons in place of the keyboard.
+//!
+//! ```
+//! use botyard_sdk::prelude::*;
+//!
+//! fn offer(ctx: &Run) {
+//!     let keyboard = InlineKeyboard::new()
+//!         .row([Button::callback("Small", "size:s"), Button::callback("Large", "size:l")])
+//!         .row([Button::url("Prices", "https://example.org")]);
+//!     ctx.reply("Which size?").keyboard(keyboard);
+//! }
+//! fn ask_phone(ctx: &Run) {
+//!     let keyboard = ReplyKeyboard::new().row([ReplyButton::contact("Send my number")]).row(["No, thanks"]).one_time();
+//!     ctx.reply("How can we reach you?").keyboard(keyboard);
+//! }
+//! fn done(ctx: &Run) {
+//!     ctx.reply("Thank you!").keyboard(RemoveKeyboard);
+//! }
+//! ```
+
+use crate::Error;
+use crate::json::Object;
+
+/// What Telegram takes as callback data.
+const MAX_CALLBACK_DATA: usize = 64;
+
+/// Anything that [`Message::keyboard`](crate::Message::keyboard) takes.
+pub trait Markup {
+    /// Its JSON, as `reply_markup` holds it.
+    #[doc(hidden)]
+    fn into_json(self) -> Result<String, Error>;
+}
+
+/// A button of an [`InlineKeyboard`].
+#[derive(Debug, Clone)]
+pub struct Button(Result<String, Error>);
+
+impl Button {
+    /// A button whose press comes back as a `callback_query` with `data`, at most 64 bytes: with more, the run fails
+    /// and says so.
+    pub fn callback(text: impl AsRef<str>, data: impl AsRef<str>) -> Self {
+        let (text, data) = (text.as_ref(), data.as_ref());
+        if data.is_empty() || data.len() > MAX_CALLBACK_DATA {
+            let length = data.len();
+            return Self(Err(Error::permanent(format!(
+                "the callback data of the button `{text}` has {length} bytes: Telegram takes 1 to {MAX_CALLBACK_DATA}"
+            ))));
+        }
+        Self::with(text, "callback_data", data)
+    }
+
+    /// A button that opens a link.
+    pub fn url(text: impl AsRef<str>, url: impl AsRef<str>) -> Self {
+        Self::with(text.as_ref(), "url", url.as_ref())
+    }
+
+    fn with(text: &str, key: &str, value: &str) -> Self {
+        let mut button = Object::new();
+        button.text("text", text).text(key, value);
+        Self(Ok(button.finish()))
+    }
+}
+
+/// Buttons below a message.
+#[derive(Debug, Clone)]
+pub struct InlineKeyboard {
+    rows: Rows,
+    failure: Option<Error>,
+}
+
+impl InlineKeyboard {
+    /// A keyboard without buttons.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "a keyboard is begun by name")]
+    pub fn new() -> Self {
+        Self { rows: Rows::default(), failure: None }
+    }
+
+    /// Adds a row of buttons.
+    #[must_use]
+    pub fn row(mut self, buttons: impl IntoIterator<Item = Button>) -> Self {
+        let mut row = Vec::new();
+        for Button(button) in buttons {
+            match button {
+                Ok(json) => row.push(json),
+                Err(error) => self.failure = self.failure.or(Some(error)),
+            }
+        }
+        self.rows.push(row);
+        self
+    }
+}
+
+impl Markup for InlineKeyboard {
+    fn into_json(self) -> Result<String, Error> {
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        let mut markup = Object::new();
+        markup.raw("inline_keyboard", &self.rows.finish());
+        Ok(markup.finish())
+    }
+}
+
+/// A button of a [`ReplyKeyboard`]. A plain text is one, too.
+#[derive(Debug, Clone)]
+pub struct ReplyButton(String);
+
+impl ReplyButton {
+    /// A button that sends its text.
+    pub fn text(text: impl AsRef<str>) -> Self {
+        Self::with(text.as_ref(), None)
+    }
+
+    /// A button that sends the user's phone number, after asking.
+    pub fn contact(text: impl AsRef<str>) -> Self {
+        Self::with(text.as_ref(), Some("request_contact"))
+    }
+
+    /// A button that sends the user's location, after asking.
+    pub fn location(text: impl AsRef<str>) -> Self {
+        Self::with(text.as_ref(), Some("request_location"))
+    }
+
+    fn with(text: &str, request: Option<&str>) -> Self {
+        let mut button = Object::new();
+        button.text("text", text);
+        if let Some(request) = request {
+            button.raw(request, "true");
+        }
+        Self(button.finish())
+    }
+}
+
+impl From<&str> for ReplyButton {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for ReplyButton {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+/// Buttons in place of the user's keyboard. It is as low as its buttons.
+#[derive(Debug, Clone)]
+pub struct ReplyKeyboard {
+    rows: Rows,
+    options: Vec<&'static str>,
+}
+
+impl ReplyKeyboard {
+    /// A keyboard without buttons.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "a keyboard is begun by name")]
+    pub fn new() -> Self {
+        Self { rows: Rows::default(), options: vec!["resize_keyboard"] }
+    }
+
+    /// Adds a row of buttons.
+    #[must_use]
+    pub fn row<B: Into<ReplyButton>>(mut self, buttons: impl IntoIterator<Item = B>) -> Self {
+        self.rows.push(buttons.into_iter().map(|button| button.into().0).collect());
+        self
+    }
+
+    /// Hides after one press.
+    #[must_use]
+    pub fn one_time(self) -> Self {
+        self.option("one_time_keyboard")
+    }
+
+    /// Stays when the user would rather see their own keyboard.
+    #[must_use]
+    pub fn persistent(self) -> Self {
+        self.option("is_persistent")
+    }
+
+    /// Shows only to the people that the message mentions or replies to.
+    #[must_use]
+    pub fn selective(self) -> Self {
+        self.option("selective")
+    }
+
+    fn option(mut self, name: &'static str) -> Self {
+        self.options.push(name);
+        self
+    }
+}
+
+impl Markup for ReplyKeyboard {
+    fn into_json(self) -> Result<String, Error> {
+        let mut markup = Object::new();
+        markup.raw("keyboard", &self.rows.finish());
+        for option in self.options {
+            markup.raw(option, "true");
+        }
+        Ok(markup.finish())
+    }
+}
+
+/// Takes a [`ReplyKeyboard`] away.
+#[derive(Debug, Clone, Copy)]
+pub struct RemoveKeyboard;
+
+impl Markup for RemoveKeyboard {
+    fn into_json(self) -> Result<String, Error> {
+        Ok(r#"{"remove_keyboard":true}"#.to_owned())
+    }
+}
+
+/// JSON of the rows so far. Rows without buttons are left out: Telegram refuses them.
+#[derive(Debug, Clone, Default)]
+struct Rows(String);
+
+impl Rows {
+    fn push(&mut self, buttons: Vec<String>) {
+        if buttons.is_empty() {
+            return;
+        }
+        self.0.push(if self.0.is_empty() { '[' } else { ',' });
+        self.0.push('[');
+        self.0.push_str(&buttons.join(","));
+        self.0.push(']');
+    }
+
+    fn finish(mut self) -> String {
+        if self.0.is_empty() {
+            self.0.push('[');
+        }
+        self.0.push(']');
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inline_buttons_keep_their_rows() {
+        let keyboard = InlineKeyboard::new()
+            .row([Button::callback("A \"1\"", "a:1"), Button::url("B", "https://b.example")])
+            .row([])
+            .row([Button::callback("C", "c")]);
+        let expected = concat!(
+            r#"{"inline_keyboard":[[{"text":"A \"1\"","callback_data":"a:1"},{"text":"B","url":"https://b.example"}],"#,
+            r#"[{"text":"C","callback_data":"c"}]]}"#
+        );
+        assert_eq!(keyboard.into_json().unwrap(), expected);
+        assert_eq!(InlineKeyboard::new().into_json().unwrap(), r#"{"inline_keyboard":[]}"#);
+    }
+
+    #[test]
+    fn callback_data_holds_64_bytes_and_no_more() {
+        let json = |data: &str| InlineKeyboard::new().row([Button::callback("Pick", data)]).into_json();
+        assert!(json(&"ß".repeat(32)).is_ok());
+        let error = json(&format!("{}x", "ß".repeat(32))).unwrap_err();
+        assert!(error.to_string().contains("`Pick` has 65 bytes"), "{error}");
+        assert!(json("").is_err());
+    }
+
+    #[test]
+    fn reply_buttons_are_texts_or_requests() {
+        let keyboard = ReplyKeyboard::new().row(["Yes", "No"]).row([ReplyButton::contact("Phone")]).one_time();
+        let expected = concat!(
+            r#"{"keyboard":[[{"text":"Yes"},{"text":"No"}],[{"text":"Phone","request_contact":true}]],"#,
+            r#""resize_keyboard":true,"one_time_keyboard":true}"#
+        );
+        assert_eq!(keyboard.into_json().unwrap(), expected);
+    }
+}

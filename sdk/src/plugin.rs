@@ -1,0 +1,245 @@
+//! From an event to a handler: the table that `#[plugin]` makes, and the walk through it.
+//!
+//! Each handler is a filter of the manifest. The host says which of them an event matches, so there is one place that
+//! decides it. The handlers of those are tried in the order of the table (states, commands, callbacks, texts,
+//! everything else; within each as they stand in the source) until one takes the event; observers never take it.
+
+use crate::bindings::botyard::types::types::{Invocation, State as Stored};
+use crate::bindings::exports::botyard::plugin::handler::{
+    Catalog, CommandHelp, Failure, Filter, Guest, Manifest, Verdict,
+};
+use crate::{Ctx, Error, OldState, State, state};
+
+/// What a handler made of its event.
+///
+/// ```
+/// use botyard_sdk::prelude::*;
+///
+/// fn shout(ctx: &mut Ctx) -> Handled {
+///     if ctx.text().is_empty() {
+///         return Pass;
+///     }
+///     ctx.reply(ctx.text().to_uppercase());
+///     Done
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handled {
+    /// The event is taken: nobody else is asked.
+    Done,
+    /// Not mine: the next handler of this plugin is asked, then the next plugin. If no handler here takes the event,
+    /// what this plugin asked for is dropped.
+    Pass,
+}
+
+/// What a handler may return: `()`, [`Handled`], or a `Result` of either.
+#[diagnostic::on_unimplemented(
+    message = "a handler can't return `{Self}`",
+    label = "return `()`, `Handled` or `Result<…, Error>`"
+)]
+pub trait Returned {
+    /// The verdict, or why the run failed.
+    ///
+    /// # Errors
+    /// What the handler returned.
+    #[doc(hidden)]
+    fn returned(self) -> Result<Handled, Error>;
+}
+
+impl Returned for () {
+    fn returned(self) -> Result<Handled, Error> {
+        Ok(Handled::Done)
+    }
+}
+
+impl Returned for Handled {
+    fn returned(self) -> Result<Handled, Error> {
+        Ok(self)
+    }
+}
+
+impl<T: Returned, E: Into<Error>> Returned for Result<T, E> {
+    fn returned(self) -> Result<Handled, Error> {
+        self.map_err(Into::into)?.returned()
+    }
+}
+
+/// A plugin: what `#[plugin]` implements for the `Plugin` type that it adds to the module.
+pub trait Plugin: 'static {
+    #[doc(hidden)]
+    fn describe() -> Manifest;
+    #[doc(hidden)]
+    fn handle(invocation: Invocation) -> Result<Handled, Error>;
+    #[doc(hidden)]
+    fn migrate(old: Stored) -> Result<Stored, Error>;
+}
+
+/// A plugin whose states are `S`.
+#[doc(hidden)]
+pub struct Table<S: State> {
+    pub text: Text,
+    pub routes: &'static [Route<S>],
+    pub migrate: Option<fn(OldState) -> Result<S, Error>>,
+}
+
+/// The fixed parts of a manifest.
+#[doc(hidden)]
+pub struct Text {
+    pub name: &'static str,
+    pub version: &'static str,
+    pub description: &'static str,
+    pub key: Option<&'static str>,
+    /// Name and key of the description.
+    pub commands: &'static [(&'static str, &'static str)],
+    /// Locale and source.
+    pub catalogs: &'static [(&'static str, &'static str)],
+    pub methods: &'static [&'static str],
+}
+
+/// One handler and what it answers to.
+#[doc(hidden)]
+pub struct Route<S: State> {
+    pub on: Matcher,
+    /// Names of the states it is for, and the test itself; without a test it is for all.
+    pub states: &'static [&'static str],
+    pub guard: Option<fn(&S) -> bool>,
+    pub observe: bool,
+    pub run: fn(&mut Ctx<S>) -> Result<Handled, Error>,
+}
+
+#[doc(hidden)]
+pub enum Matcher {
+    Command(&'static [&'static str]),
+    Callback(&'static str),
+    Text(Option<&'static str>),
+    Kinds(&'static [&'static str]),
+    Timer(&'static str),
+}
+
+impl Matcher {
+    /// The filter that the host is to match; none for timers, which come back to the plugin that set them.
+    fn filter(&self) -> Option<Filter> {
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let mut filter = Filter {
+            kinds: owned(&["message"]),
+            chat_types: Vec::new(),
+            commands: Vec::new(),
+            callback_prefix: None,
+            text_regex: None,
+            plain_text: false,
+            states: Vec::new(),
+            observe: false,
+        };
+        match *self {
+            Self::Command(names) => filter.commands = owned(names),
+            Self::Callback(prefix) => {
+                filter.kinds = owned(&["callback_query"]);
+                filter.callback_prefix = (!prefix.is_empty()).then(|| prefix.to_owned());
+            }
+            Self::Text(regex) => {
+                filter.plain_text = regex.is_none();
+                filter.text_regex = regex.map(str::to_owned);
+            }
+            Self::Kinds(kinds) => filter.kinds = owned(kinds),
+            Self::Timer(_) => return None,
+        }
+        Some(filter)
+    }
+}
+
+impl<S: State> Route<S> {
+    fn filter(&self) -> Option<Filter> {
+        let mut filter = self.on.filter()?;
+        filter.observe = self.observe;
+        // "No conversation" is no state that the host could look for: the guard alone decides then.
+        if !self.states.contains(&S::default().name()) {
+            filter.states = self.states.iter().map(|&name| name.to_owned()).collect();
+        }
+        Some(filter)
+    }
+}
+
+impl<S: State> Table<S> {
+    pub fn describe(&self) -> Manifest {
+        let text = &self.text;
+        let pairs =
+            |pairs: &[(&str, &str)]| pairs.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect::<Vec<_>>();
+        let commands = pairs(text.commands).into_iter();
+        let catalogs = pairs(text.catalogs).into_iter();
+        Manifest {
+            name: text.name.to_owned(),
+            version: text.version.to_owned(),
+            description: text.description.to_owned(),
+            filters: self.routes.iter().filter_map(Route::filter).collect(),
+            commands: commands.map(|(name, description_key)| CommandHelp { name, description_key }).collect(),
+            key: text.key.unwrap_or(S::KEY).to_owned(),
+            state_version: S::VERSION,
+            catalogs: catalogs.map(|(locale, source)| Catalog { locale, source }).collect(),
+            methods: text.methods.iter().map(|&method| method.to_owned()).collect(),
+        }
+    }
+
+    /// The host has matched the event against the filters. What is left to see here is a timer's name, and states of
+    /// which the host knows the name only.
+    pub fn handle(&self, invocation: Invocation) -> Result<Handled, Error> {
+        let mut ctx = Ctx::<S>::new(invocation)?;
+        let mut handled = Handled::Pass;
+        let mut filter = 0..;
+        for route in self.routes {
+            let takes = match route.on {
+                Matcher::Timer(name) => ctx.timer().is_some_and(|timer| timer.name == name),
+                _ => filter.next().is_some_and(|filter| ctx.matched().contains(&filter)),
+            };
+            if !takes || route.guard.is_some_and(|is_for| !is_for(ctx.state())) {
+                continue;
+            }
+            if (route.run)(&mut ctx)? == Handled::Done {
+                handled = Handled::Done;
+                if !route.observe {
+                    break;
+                }
+            }
+        }
+        ctx.into_run().finish()?;
+        Ok(handled)
+    }
+
+    pub fn migrate(&self, old: Stored) -> Result<Stored, Error> {
+        let Some(migrate) = self.migrate else {
+            let (from, to) = (old.version, S::VERSION);
+            let message = format!("no migration from state version {from} to {to}: add a #[migrate] function");
+            return Err(Error::permanent(message));
+        };
+        state::encode(&migrate(old.into())?)
+    }
+}
+
+impl<P: Plugin> Guest for P {
+    fn describe() -> Manifest {
+        report_panics();
+        <P as Plugin>::describe()
+    }
+
+    fn handle(invocation: Invocation) -> Result<Verdict, Failure> {
+        report_panics();
+        match <P as Plugin>::handle(invocation)? {
+            Handled::Done => Ok(Verdict::Done),
+            Handled::Pass => Ok(Verdict::Pass),
+        }
+    }
+
+    fn migrate(old: Stored) -> Result<Stored, String> {
+        report_panics();
+        <P as Plugin>::migrate(old).map_err(|error| error.to_string())
+    }
+}
+
+/// Tells the host what a panic says and where it was, since all it would see otherwise is a trap.
+fn report_panics() {
+    #[cfg(target_arch = "wasm32")]
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.payload_as_str().unwrap_or("a panic without a text");
+        let (file, line, column) = panic.location().map_or(("", 0, 0), |at| (at.file(), at.line(), at.column()));
+        crate::host::panicked(message, file, line, column);
+    }));
+}

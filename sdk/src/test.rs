@@ -1,0 +1,190 @@
+//! Runs a plugin natively: no wasm, no host, no network.
+//!
+//! ```
+//! use botyard_sdk::prelude::*;
+//!
+//! #[plugin]
+//! mod echo {
+//!     #[text]
+//!     fn echo(ctx: &mut Ctx) {
+//!         ctx.reply(ctx.text());
+//!     }
+//! }
+//!
+//! # fn main() {
+//! let mut bot = botyard_sdk::test::Bot::<echo::Plugin>::new();
+//! assert_eq!(bot.text("hello").texts(), ["hello"]);
+//! # }
+//! ```
+//!
+//! What it does not do: read catalogs (texts are the fallbacks in the calls), keep the states of several conversations
+//! apart, or let time pass. Those are the host's.
+
+use std::marker::PhantomData;
+
+use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
+use crate::bindings::exports::botyard::plugin::handler::Filter;
+use crate::host::{World, with};
+use crate::{Error, Event, Handled, Plugin, Timer, Update, Value, json};
+
+/// When every run takes place, in unix milliseconds.
+pub(crate) const NOW: u64 = 1_750_000_000_000;
+
+/// A plugin with one user in one private chat. Its state and values last from one event to the next.
+pub struct Bot<P> {
+    world: World,
+    /// The user's first name.
+    pub first_name: String,
+    /// The user's language.
+    pub locale: String,
+    events: u64,
+    plugin: PhantomData<P>,
+}
+
+/// What one run did.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The verdict, or why the run failed.
+    pub result: Result<Handled, Error>,
+    /// The calls of the Bot API, queued and direct, in order: method and parameters.
+    pub calls: Vec<(String, Value)>,
+    /// The lines it logged.
+    pub log: Vec<String>,
+}
+
+impl Outcome {
+    /// The `text` of every call that has one.
+    #[must_use]
+    pub fn texts(&self) -> Vec<&str> {
+        self.calls.iter().filter_map(|(_, params)| params["text"].as_str()).collect()
+    }
+}
+
+impl<P: Plugin> Bot<P> {
+    const CHAT: i64 = 7;
+
+    /// A plugin that nobody has written to yet.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "a bot is begun by name")]
+    pub fn new() -> Self {
+        let (first_name, locale) = ("Alice".to_owned(), "en".to_owned());
+        Self { world: World::default(), first_name, locale, events: 0, plugin: PhantomData }
+    }
+
+    /// Gives the plugin a configuration.
+    #[must_use]
+    pub fn config(mut self, config: &Value) -> Self {
+        self.world.config = Some(config.to_string());
+        self
+    }
+
+    /// The name of the conversation's state, if it has one.
+    #[must_use]
+    pub fn state(&self) -> Option<&str> {
+        self.world.state.as_ref().map(|state| state.name.as_str())
+    }
+
+    /// The user writes; a text that begins with a slash is a command.
+    pub fn text(&mut self, text: &str) -> Outcome {
+        let command = text.strip_prefix('/').map(|rest| {
+            let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            let name = name.split('@').next().unwrap_or_default().to_lowercase();
+            Command { name, args: args.trim().to_owned() }
+        });
+        let message = json!({ "message_id": 1, "from": self.user(), "text": text });
+        let update = self.update("message", &message);
+        self.run(Event::Update(Update { text: Some(text.to_owned()), command, ..update }))
+    }
+
+    /// The user presses a button with this data.
+    pub fn press(&mut self, data: &str) -> Outcome {
+        let query = json!({ "id": "q", "from": self.user(), "data": data });
+        let update = self.update("callback_query", &query);
+        self.run(Event::Update(Update { callback_data: Some(data.to_owned()), ..update }))
+    }
+
+    /// The oldest timer that the plugin has set comes due; `None` if there is none.
+    pub fn timer(&mut self) -> Option<Outcome> {
+        let (id, (name, due, payload)) = self.world.timers.pop_first()?;
+        Some(self.run(Event::Timer(Timer { id, name, payload, due })))
+    }
+
+    fn user(&self) -> Value {
+        json!({ "id": Self::CHAT, "first_name": self.first_name, "language_code": self.locale })
+    }
+
+    fn update(&self, kind: &str, body: &Value) -> Update {
+        Update {
+            id: 1,
+            kind: kind.to_owned(),
+            chat_id: Some(Self::CHAT),
+            chat_type: Some("private".to_owned()),
+            thread_id: None,
+            message_id: Some(1),
+            user_id: Some(Self::CHAT),
+            locale: self.locale.clone(),
+            text: None,
+            command: None,
+            callback_data: None,
+            raw: json!({ "update_id": 1, kind: body }).to_string(),
+        }
+    }
+
+    fn run(&mut self, event: Event) -> Outcome {
+        self.events += 1;
+        let (observing, taking) = self.matched(&event);
+        let mut outcome = Outcome { result: Ok(Handled::Pass), calls: Vec::new(), log: Vec::new() };
+        if !observing.is_empty() {
+            self.run_once(event.clone(), observing, &mut outcome);
+        }
+        if outcome.result.is_ok() && (!taking.is_empty() || matches!(event, Event::Timer(_))) {
+            self.run_once(event, taking, &mut outcome);
+        }
+        outcome
+    }
+
+    fn run_once(&mut self, event: Event, matched: Vec<u32>, outcome: &mut Outcome) {
+        let before = std::mem::take(&mut self.world);
+        with(|world| *world = before.clone());
+        let key = StateKey { chat_id: Some(Self::CHAT), user_id: Some(Self::CHAT), thread_id: None };
+        let seed = self.events;
+        outcome.result = P::handle(Invocation { id: self.events, attempt: 1, now: NOW, seed, key, matched, event });
+        let mut after = with(std::mem::take);
+        let calls = std::mem::take(&mut after.calls).into_iter();
+        outcome.calls.extend(calls.map(|(method, params)| (method, serde_json::from_str(&params).unwrap_or_default())));
+        outcome.log.append(&mut after.log);
+        // As in the host: a run that failed or passed leaves nothing behind.
+        self.world = if outcome.result == Ok(Handled::Done) { after } else { before };
+    }
+
+    /// The filters that the event matches: those that observe, and the others.
+    fn matched(&self, event: &Event) -> (Vec<u32>, Vec<u32>) {
+        let Event::Update(update) = event else { return (Vec::new(), Vec::new()) };
+        let filters = P::describe().filters;
+        let is_known = |command: &Command| filters.iter().any(|filter| filter.commands.contains(&command.name));
+        let is_plain = update.text.is_some() && !update.command.as_ref().is_some_and(is_known);
+        let matching = (0..).zip(&filters).filter(|(_, filter)| {
+            matches(filter, update)
+                && (is_plain || !filter.plain_text)
+                && (filter.states.is_empty() || filter.states.iter().any(|name| self.state() == Some(name)))
+        });
+        let (observing, taking): (Vec<_>, Vec<_>) = matching.partition(|(_, filter)| filter.observe);
+        let places = |filters: Vec<(u32, _)>| filters.into_iter().map(|(place, _)| place).collect();
+        (places(observing), places(taking))
+    }
+}
+
+/// Everything that the update alone decides.
+fn matches(filter: &Filter, update: &Update) -> bool {
+    let any_or = |list: &[String], value: Option<&String>| list.is_empty() || value.is_some_and(|v| list.contains(v));
+    let text = update.text.as_deref();
+    let regex = filter.text_regex.as_deref().map(|regex| regex::Regex::new(regex).expect("the pattern is valid"));
+    any_or(&filter.kinds, Some(&update.kind))
+        && any_or(&filter.chat_types, update.chat_type.as_ref())
+        && any_or(&filter.commands, update.command.as_ref().map(|command| &command.name))
+        && regex.is_none_or(|regex| text.is_some_and(|text| regex.is_match(text)))
+        && filter
+            .callback_prefix
+            .as_deref()
+            .is_none_or(|prefix| update.callback_data.as_deref().is_some_and(|data| data.starts_with(prefix)))
+}
