@@ -1,0 +1,185 @@
+//! What a guest can reach: one file for each WIT interface, and the state of a run that they share.
+//!
+//! - Effects go into the run's [`Tx`] and nowhere else; only a direct API call takes effect at once.
+//! - While a plugin is described there is no run: everything answers empty or denied.
+//! - A guest's mistake is an error value that it can read, or a trap where the interface has none. A failure of
+//!   the host is a trap of its own kind ([`HostFailed`]), so that nobody blames the guest for it.
+//! - What the host keeps for a run is bounded by [`Limits`](super::Limits), whatever the guest does.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rand::rngs::StdRng;
+use tokio::time::Instant;
+
+use super::bindings::botyard::types::types;
+use super::limits::MemoryGuard;
+use super::meter::Meter;
+use super::outbound::Cursor;
+use super::run::Invocation;
+use super::version::Context;
+use super::{Journal, Outbound};
+use crate::domain::{BotId, ChatId, Conversation, Lane, ThreadId, UserId};
+use crate::store::Tx;
+
+mod bot_api;
+mod clock;
+mod config;
+mod fsm;
+mod i18n;
+mod log;
+mod random;
+mod schedule;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+pub(super) use fsm::read_state;
+
+/// What the guest's host functions work on: the data of a wasmtime store.
+pub(super) struct Host {
+    pub(super) context: Arc<Context>,
+    pub(super) memory: MemoryGuard,
+    pub(super) meter: Arc<Meter>,
+    /// None while the plugin is being described.
+    pub(super) run: Option<Run>,
+    /// What the guest's panic hook said, just before the trap.
+    pub(super) panic: Option<Panic>,
+    /// Bytes of log text that are left.
+    log_left: u64,
+}
+
+/// The state of one run.
+pub(super) struct Run {
+    pub(super) tx: Tx,
+    pub(super) bot: BotId,
+    pub(super) conversation: Conversation,
+    pub(super) now: u64,
+    pub(super) deadline: Instant,
+    /// Direct calls made.
+    pub(super) calls: u32,
+    lane: Lane,
+    event: u64,
+    seed: u64,
+    outbound: Arc<dyn Outbound>,
+    journal: Journal,
+    cursor: Cursor,
+    timers: u64,
+    effects_left: u32,
+    data_left: u64,
+    random: Option<StdRng>,
+}
+
+/// A guest's panic.
+#[derive(Debug)]
+pub(super) struct Panic {
+    pub(super) message: String,
+    pub(super) file: String,
+    pub(super) line: u32,
+}
+
+/// The host could not do its part.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct HostFailed(String);
+
+/// A failure of the host, as a trap.
+fn failed(error: impl fmt::Display) -> wasmtime::Error {
+    HostFailed(error.to_string()).into()
+}
+
+/// The error text of everything that a plugin can't do while it is described.
+const DESCRIBING: &str = "nothing can be done while the plugin describes itself";
+
+impl Host {
+    /// For a plugin that describes itself: without access to anything.
+    pub(super) fn describing(context: Arc<Context>, meter: Arc<Meter>) -> Self {
+        let limits = &context.limits;
+        Self { memory: MemoryGuard::new(limits.memory), log_left: limits.log, meter, run: None, panic: None, context }
+    }
+
+    /// For one run.
+    pub(super) fn running(
+        context: Arc<Context>,
+        meter: Arc<Meter>,
+        invocation: &Invocation,
+        tx: Tx,
+        outbound: Arc<dyn Outbound>,
+    ) -> Self {
+        let limits = &context.limits;
+        let run = Run {
+            tx,
+            bot: invocation.bot,
+            conversation: invocation.conversation,
+            now: invocation.now,
+            deadline: Instant::now() + limits.time,
+            calls: 0,
+            lane: invocation.lane,
+            event: invocation.id,
+            seed: invocation.seed,
+            outbound,
+            journal: invocation.journal.clone(),
+            cursor: Cursor::default(),
+            timers: 0,
+            effects_left: limits.effects,
+            data_left: limits.data,
+            random: None,
+        };
+        Self { run: Some(run), ..Self::describing(context, meter) }
+    }
+
+    /// For another instance of the same run: memory and processor time begin anew, effects go on.
+    pub(super) fn begin(&mut self) {
+        self.memory = MemoryGuard::new(self.context.limits.memory);
+        self.meter.renew();
+        self.panic = None;
+    }
+}
+
+impl Run {
+    /// Counts one effect of so many bytes; the error is for the guest.
+    fn charge_effect(&mut self, bytes: usize) -> Result<(), String> {
+        self.effects_left = self.effects_left.checked_sub(1).ok_or("this run has asked for too many effects")?;
+        self.charge_data(bytes)
+    }
+
+    /// Counts bytes that the host holds for this run.
+    fn charge_data(&mut self, bytes: usize) -> Result<(), String> {
+        let left = self.data_left.checked_sub(bytes as u64);
+        self.data_left = left.ok_or("this run has read and written too many bytes")?;
+        Ok(())
+    }
+
+    /// Counts bytes read, where the interface has no error to give: the run ends.
+    fn charge_read(&mut self, bytes: usize) -> wasmtime::Result<()> {
+        self.charge_data(bytes).map_err(wasmtime::Error::msg)
+    }
+
+    /// The moment from which on something that lives `ttl` seconds is gone; 0 for never.
+    fn expiry(&self, ttl: Option<u64>) -> u64 {
+        ttl.map_or(0, |seconds| self.now.saturating_add(seconds.saturating_mul(1_000)))
+    }
+}
+
+impl types::Host for Host {}
+
+impl From<Conversation> for types::StateKey {
+    fn from(conversation: Conversation) -> Self {
+        Self {
+            chat_id: conversation.chat.map(|id| id.0),
+            user_id: conversation.user.map(|id| id.0),
+            thread_id: conversation.thread.map(|id| id.0),
+        }
+    }
+}
+
+impl From<types::StateKey> for Conversation {
+    fn from(key: types::StateKey) -> Self {
+        Self { chat: key.chat_id.map(ChatId), user: key.user_id.map(UserId), thread: key.thread_id.map(ThreadId) }
+    }
+}
+
+/// The first `most` bytes of a text, less where that would split a character.
+fn shorten(text: &mut String, most: usize) {
+    text.truncate(text.floor_char_boundary(most));
+}

@@ -1,0 +1,125 @@
+//! `botyard:telegram/bot-api`: API calls, at once or queued.
+
+use std::sync::Arc;
+
+use serde::de::IgnoredAny;
+use tokio::task::AbortHandle;
+
+use super::{DESCRIBING, Host};
+use crate::plugin::bindings::botyard::telegram::bot_api as wit;
+use crate::plugin::{CallError, grants};
+use crate::store::rows::outbox::{OutboxRow, Priority, lane_prefix};
+use crate::telegram::lane_of;
+
+impl wit::Host for Host {
+    async fn call(&mut self, method: String, params: String) -> wasmtime::Result<Result<String, wit::CallError>> {
+        Ok(self.call_now(method, params).await.map_err(Into::into))
+    }
+
+    fn enqueue(
+        &mut self,
+        method: String,
+        params: String,
+        priority: wit::Priority,
+    ) -> wasmtime::Result<Result<(), wit::CallError>> {
+        Ok(self.call_later(method, params, priority.into()).map_err(Into::into))
+    }
+}
+
+impl Host {
+    async fn call_now(&mut self, method: String, params: String) -> Result<String, CallError> {
+        self.permit(&method, &params)?;
+        let plugin = &self.context.name;
+        let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
+        if let Some(answer) = run.journal.recall(&mut run.cursor, plugin, &method, &params) {
+            return answer;
+        }
+        if run.calls >= self.context.limits.calls {
+            return Err(CallError::Denied(format!("a run can make at most {} calls at once", run.calls)));
+        }
+        run.calls += 1;
+        let place = run.journal.begin(&mut run.cursor, plugin, &method, &params);
+        let deadline = run.deadline.saturating_duration_since(tokio::time::Instant::now());
+        let (outbound, plugin) = (Arc::clone(&run.outbound), plugin.clone());
+        // A task of its own: what this future is polled on is the guest's small stack, and its time is the guest's.
+        let task = tokio::spawn(async move { outbound.call(&plugin, &method, params, deadline).await });
+        let _stop = StopOnDrop(task.abort_handle());
+        let answer = task.await.unwrap_or_else(|error| Err(CallError::UnknownOutcome(error.to_string())));
+        run.journal.finish(place, &answer);
+        answer
+    }
+
+    fn call_later(&mut self, method: String, params: String, priority: Priority) -> Result<(), CallError> {
+        self.permit(&method, &params)?;
+        let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
+        run.charge_effect(method.len() + params.len()).map_err(CallError::Denied)?;
+        let lane = lane_of(&method, &params);
+        let row = OutboxRow {
+            plugin: self.context.name.clone(),
+            event: run.event,
+            method,
+            params,
+            priority,
+            attempts: 0,
+            not_before: 0,
+        };
+        run.tx.append(lane_prefix(run.bot, lane), row.encode());
+        Ok(())
+    }
+
+    /// Checks what can be checked without making the call.
+    fn permit(&self, method: &str, params: &str) -> Result<(), CallError> {
+        if !grants::is_method_name(method) {
+            return Err(CallError::Invalid(format!("`{method:.64}` is not the name of a Bot API method")));
+        }
+        let context = &self.context;
+        grants::check(&context.name, &context.methods, &context.grants, method).map_err(CallError::Denied)?;
+        if params.len() as u64 > context.limits.value {
+            return Err(CallError::Invalid(format!("the parameters have more than {} bytes", context.limits.value)));
+        }
+        if !params.trim_start().starts_with('{') {
+            return Err(CallError::Invalid("the parameters are not a JSON object".to_owned()));
+        }
+        match serde_json::from_str::<IgnoredAny>(params) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(CallError::Invalid(format!("the parameters are not a JSON object: {error}"))),
+        }
+    }
+}
+
+/// Ends a call when the run that waits for it has ended: nothing of a run outlives it.
+struct StopOnDrop(AbortHandle);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl From<CallError> for wit::CallError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Refused { code, description, migrated_to } => {
+                Self::Refused(wit::Refusal { code, description, migrated_to: migrated_to.map(|chat| chat.0) })
+            }
+            CallError::Flooded(wait) => {
+                let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
+                Self::Flooded(u32::try_from(seconds).unwrap_or(u32::MAX))
+            }
+            CallError::UnknownOutcome(text) => Self::UnknownOutcome(text),
+            CallError::Unreachable(text) => Self::Unreachable(text),
+            CallError::Denied(text) => Self::Denied(text),
+            CallError::Invalid(text) => Self::Invalid(text),
+        }
+    }
+}
+
+impl From<wit::Priority> for Priority {
+    fn from(priority: wit::Priority) -> Self {
+        match priority {
+            wit::Priority::Interactive => Self::Interactive,
+            wit::Priority::Normal => Self::Normal,
+            wit::Priority::Bulk => Self::Bulk,
+        }
+    }
+}

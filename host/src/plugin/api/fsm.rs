@@ -1,0 +1,62 @@
+//! `botyard:fsm/conversation`: the state of the event's conversation.
+
+use super::{DESCRIBING, Host, Run, failed};
+use crate::domain::{Conversation, PluginName};
+use crate::plugin::bindings::botyard::fsm::conversation as wit;
+use crate::plugin::bindings::botyard::types::types::{State, StateKey};
+use crate::store::rows::fsm::{StateRow, key};
+
+impl wit::Host for Host {
+    fn get(&mut self) -> wasmtime::Result<Option<State>> {
+        let Some(run) = &mut self.run else { return Ok(None) };
+        let conversation = run.conversation;
+        state(run, &self.context.name, &conversation)
+    }
+
+    fn set(&mut self, state: State, ttl_seconds: Option<u64>) -> wasmtime::Result<Result<(), String>> {
+        let Some(run) = &mut self.run else { return Ok(Err(DESCRIBING.to_owned())) };
+        let (size, limit) = (state.bytes.len() + state.name.len(), self.context.limits.state);
+        if size as u64 > limit {
+            return Ok(Err(format!("the state has {size} bytes; at most {limit} are kept (`limits.state`)")));
+        }
+        if let Err(problem) = run.charge_effect(size) {
+            return Ok(Err(problem));
+        }
+        let row =
+            StateRow { name: state.name, version: state.version, expires: run.expiry(ttl_seconds), bytes: state.bytes };
+        run.tx.put(key(run.bot, &self.context.name, &run.conversation), row.encode());
+        Ok(Ok(()))
+    }
+
+    fn clear(&mut self) -> wasmtime::Result<()> {
+        if let Some(run) = &mut self.run {
+            run.charge_effect(0).map_err(wasmtime::Error::msg)?;
+            run.tx.delete(key(run.bot, &self.context.name, &run.conversation));
+        }
+        Ok(())
+    }
+
+    fn peek(&mut self, key: StateKey) -> wasmtime::Result<Option<State>> {
+        let Some(run) = &mut self.run else { return Ok(None) };
+        state(run, &self.context.name, &key.into())
+    }
+}
+
+fn state(run: &mut Run, plugin: &PluginName, conversation: &Conversation) -> wasmtime::Result<Option<State>> {
+    let Some(row) = read_state(run, plugin, conversation).map_err(failed)?.transpose().map_err(failed)? else {
+        return Ok(None);
+    };
+    run.charge_read(row.bytes.len())?;
+    Ok(Some(State { name: row.name, version: row.version, bytes: row.bytes }))
+}
+
+/// The state of a conversation, if it has one that is not over. The inner error is a row that can't be read.
+pub(in crate::plugin) fn read_state(
+    run: &mut Run,
+    plugin: &PluginName,
+    conversation: &Conversation,
+) -> Result<Option<Result<StateRow, crate::store::rows::Unreadable>>, crate::store::Error> {
+    let now = run.now;
+    let row = run.tx.get(&key(run.bot, plugin, conversation))?.map(|bytes| StateRow::decode(&bytes));
+    Ok(row.filter(|row| !row.as_ref().is_ok_and(|row| row.is_expired(now))))
+}

@@ -1,0 +1,152 @@
+//! `botyard:storage/key-value`: what a plugin keeps beside its conversations.
+
+use super::{DESCRIBING, Host, Run, failed};
+use crate::domain::{ChatId, PluginName, UserId};
+use crate::plugin::bindings::botyard::storage::key_value as wit;
+use crate::store::rows::kv::{Scope, ValueRow, key, scope_prefix};
+use crate::store::rows::prefix_end;
+
+/// Bytes of a key.
+const KEY_BYTES: usize = 512;
+/// Rows that one scan answers with.
+const SCAN_ROWS: u32 = 1_000;
+
+impl wit::Host for Host {
+    fn get(&mut self, scope: wit::Scope, name: String) -> wasmtime::Result<Option<Vec<u8>>> {
+        let Some(run) = &mut self.run else { return Ok(None) };
+        if name.len() > KEY_BYTES {
+            return Ok(None);
+        }
+        Ok(value(run, &self.context.name, scope.into(), &name)?.map(|row| row.bytes))
+    }
+
+    fn set(
+        &mut self,
+        scope: wit::Scope,
+        name: String,
+        value: Vec<u8>,
+        ttl_seconds: Option<u64>,
+    ) -> wasmtime::Result<Result<(), String>> {
+        let Some(run) = &mut self.run else { return Ok(Err(DESCRIBING.to_owned())) };
+        let (size, limit) = (value.len(), self.context.limits.value);
+        if size as u64 > limit {
+            return Ok(Err(format!("the value has {size} bytes; at most {limit} are kept (`limits.value`)")));
+        }
+        let row = ValueRow { expires: run.expiry(ttl_seconds), bytes: value };
+        Ok(put(run, &self.context.name, scope.into(), &name, &row))
+    }
+
+    fn delete(&mut self, scope: wit::Scope, name: String) -> wasmtime::Result<()> {
+        let Some(run) = &mut self.run else { return Ok(()) };
+        if name.len() <= KEY_BYTES {
+            run.charge_effect(name.len()).map_err(wasmtime::Error::msg)?;
+            run.tx.delete(key(run.bot, &self.context.name, scope.into(), &name));
+        }
+        Ok(())
+    }
+
+    fn increment(&mut self, scope: wit::Scope, name: String, by: i64) -> wasmtime::Result<Result<i64, String>> {
+        let Some(run) = &mut self.run else { return Ok(Err(DESCRIBING.to_owned())) };
+        if name.len() > KEY_BYTES {
+            return Ok(Err(too_long(&name)));
+        }
+        let scope = scope.into();
+        let row = value(run, &self.context.name, scope, &name)?;
+        let row = row.unwrap_or_else(|| ValueRow { expires: 0, bytes: b"0".to_vec() });
+        let Some(number) = std::str::from_utf8(&row.bytes).ok().and_then(|text| text.parse::<i64>().ok()) else {
+            return Ok(Err(format!("the value of `{name}` is not a whole number")));
+        };
+        let Some(sum) = number.checked_add(by) else {
+            return Ok(Err(format!("{number} and {by} together are out of range")));
+        };
+        let row = ValueRow { bytes: sum.to_string().into_bytes(), ..row };
+        Ok(put(run, &self.context.name, scope, &name, &row).map(|()| sum))
+    }
+
+    fn scan(
+        &mut self,
+        scope: wit::Scope,
+        prefix: String,
+        after: Option<String>,
+        limit: u32,
+    ) -> wasmtime::Result<Vec<(String, Vec<u8>)>> {
+        let Some(run) = &mut self.run else { return Ok(Vec::new()) };
+        if prefix.len() > KEY_BYTES || after.as_ref().is_some_and(|after| after.len() > KEY_BYTES) {
+            return Ok(Vec::new());
+        }
+        scan(run, &self.context.name, scope.into(), &prefix, after.as_deref(), limit.min(SCAN_ROWS) as usize)
+    }
+}
+
+/// A value that is not over.
+fn value(run: &mut Run, plugin: &PluginName, scope: Scope, name: &str) -> wasmtime::Result<Option<ValueRow>> {
+    let Some(bytes) = run.tx.get(&key(run.bot, plugin, scope, name)).map_err(failed)? else { return Ok(None) };
+    run.charge_read(bytes.len())?;
+    let row = ValueRow::decode(&bytes).map_err(failed)?;
+    Ok((!row.is_expired(run.now)).then_some(row))
+}
+
+fn put(run: &mut Run, plugin: &PluginName, scope: Scope, name: &str, row: &ValueRow) -> Result<(), String> {
+    if name.len() > KEY_BYTES {
+        return Err(too_long(name));
+    }
+    run.charge_effect(name.len() + row.bytes.len())?;
+    run.tx.put(key(run.bot, plugin, scope, name), row.encode());
+    Ok(())
+}
+
+fn scan(
+    run: &mut Run,
+    plugin: &PluginName,
+    scope: Scope,
+    prefix: &str,
+    after: Option<&str>,
+    limit: usize,
+) -> wasmtime::Result<Vec<(String, Vec<u8>)>> {
+    let first = key(run.bot, plugin, scope, prefix);
+    let name_at = scope_prefix(run.bot, plugin, scope).len();
+    let end = prefix_end(&first);
+    let mut from = match after.map(|after| key(run.bot, plugin, scope, after)) {
+        // The smallest key behind `after`.
+        Some(mut after) if after >= first => {
+            after.push(0);
+            after
+        }
+        _ => first,
+    };
+    let mut found = Vec::new();
+    // Values that are over are still there, so a page may hold fewer than it should.
+    while found.len() < limit && from < end {
+        let wanted = limit - found.len();
+        let page = run.tx.range(&from, &end, wanted).map_err(failed)?;
+        let last = page.len() < wanted;
+        for (key, bytes) in page {
+            run.charge_read(key.len() + bytes.len())?;
+            let row = ValueRow::decode(&bytes).map_err(failed)?;
+            if !row.is_expired(run.now) {
+                let name = key.get(name_at..).unwrap_or_default();
+                found.push((String::from_utf8_lossy(name).into_owned(), row.bytes));
+            }
+            from = key.to_vec();
+            from.push(0);
+        }
+        if last {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+fn too_long(name: &str) -> String {
+    format!("the key has {} bytes; at most {KEY_BYTES} are possible", name.len())
+}
+
+impl From<wit::Scope> for Scope {
+    fn from(scope: wit::Scope) -> Self {
+        match scope {
+            wit::Scope::Plugin => Self::Plugin,
+            wit::Scope::Chat(chat) => Self::Chat(ChatId(chat)),
+            wit::Scope::User(user) => Self::User(UserId(user)),
+        }
+    }
+}

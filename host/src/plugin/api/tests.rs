@@ -1,0 +1,266 @@
+//! Host functions, called as a guest would.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tracing::Level;
+use tracing::span::{Attributes, Id, Record};
+
+use super::*;
+use crate::domain::PluginName;
+use crate::i18n::Catalogs;
+use crate::plugin::bindings::botyard::fsm::conversation as fsm;
+use crate::plugin::bindings::botyard::log::log::{self, Host as _};
+use crate::plugin::bindings::botyard::random::random::Host as _;
+use crate::plugin::bindings::botyard::schedule::timers::Host as _;
+use crate::plugin::bindings::botyard::storage::key_value::{self as kv, Host as _};
+use crate::plugin::bindings::botyard::telegram::bot_api::{self, Host as _};
+use crate::plugin::{CallError, Event, Grants, Limits, Timer};
+use crate::store::Store;
+
+struct NoCalls;
+
+impl Outbound for NoCalls {
+    fn call(&self, _: &PluginName, _: &str, _: String, _: Duration) -> BoxFuture<'_, Result<String, CallError>> {
+        unreachable!("none of these tests makes a direct call")
+    }
+}
+
+struct Bench {
+    store: Store,
+    _folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { store: Store::open(&folder.path().join("store")).unwrap(), _folder: folder }
+    }
+
+    /// A run of `plugin` at `now`, on top of `tx`.
+    fn run_with(&self, plugin: &str, now: u64, tx: Tx) -> Host {
+        let context = Context {
+            name: PluginName::new(plugin),
+            config: "{}".into(),
+            secrets: BTreeMap::new(),
+            grants: Grants::default(),
+            limits: Limits::default(),
+            methods: vec!["send*".into()],
+            state_version: 1,
+            catalogs: Catalogs::default(),
+        };
+        let invocation = Invocation {
+            id: 5,
+            attempt: 1,
+            now,
+            seed: 77,
+            conversation: Conversation { chat: Some(ChatId(1)), ..Default::default() },
+            lane: Lane::Chat(ChatId(1)),
+            bot: BotId(1),
+            matched: vec![],
+            event: Event::Timer(Timer { id: 1, name: String::new(), payload: vec![], due: 0 }),
+            journal: Journal::default(),
+        };
+        let meter = Arc::new(Meter::new(Duration::from_secs(1)));
+        Host::running(Arc::new(context), meter, &invocation, tx, Arc::new(NoCalls))
+    }
+
+    fn run(&self, now: u64) -> Host {
+        self.run_with("shop", now, Tx::new(&self.store))
+    }
+}
+
+fn tx(host: Host) -> Tx {
+    host.run.unwrap().tx
+}
+
+const PLUGIN: kv::Scope = kv::Scope::Plugin;
+
+fn get(host: &mut Host, key: &str) -> Option<Vec<u8>> {
+    kv::Host::get(host, PLUGIN, key.to_owned()).unwrap()
+}
+
+#[tokio::test]
+async fn values_live_as_long_as_they_were_given() {
+    let bench = Bench::new();
+    let mut host = bench.run(1_000);
+    kv::Host::set(&mut host, PLUGIN, "a".into(), b"1".to_vec(), Some(2)).unwrap().unwrap();
+    kv::Host::set(&mut host, PLUGIN, "b".into(), b"2".to_vec(), None).unwrap().unwrap();
+    host.increment(PLUGIN, "a".into(), 4).unwrap().unwrap();
+    assert_eq!(get(&mut host, "a"), Some(b"5".to_vec()), "a run reads its own writes");
+    drop(bench.store.commit(tx(host).into_commit()).await.unwrap());
+
+    for (now, a) in [(2_999, Some(b"5".to_vec())), (3_000, None)] {
+        let mut host = bench.run(now);
+        assert_eq!(get(&mut host, "a"), a, "counting does not lengthen a life");
+        assert_eq!(get(&mut host, "b"), Some(b"2".to_vec()));
+    }
+    let mut late = bench.run(3_000);
+    assert_eq!(late.increment(PLUGIN, "a".into(), -1).unwrap(), Ok(-1), "what is over counts as none");
+}
+
+#[test]
+fn counting_says_what_it_can_not_count() {
+    let bench = Bench::new();
+    let mut host = bench.run(0);
+    kv::Host::set(&mut host, PLUGIN, "text".into(), b"x".to_vec(), None).unwrap().unwrap();
+    kv::Host::set(&mut host, PLUGIN, "big".into(), i64::MAX.to_string().into_bytes(), None).unwrap().unwrap();
+    assert!(host.increment(PLUGIN, "text".into(), 1).unwrap().unwrap_err().contains("`text`"));
+    assert!(host.increment(PLUGIN, "big".into(), 1).unwrap().unwrap_err().contains("out of range"));
+    assert!(kv::Host::set(&mut host, PLUGIN, "k".repeat(513), vec![], None).unwrap().unwrap_err().contains("513"));
+    assert!(kv::Host::set(&mut host, PLUGIN, "v".into(), vec![0; (1 << 20) + 1], None).unwrap().is_err());
+}
+
+#[test]
+fn scans_are_in_order_and_leave_out_what_is_over() {
+    let bench = Bench::new();
+    let mut host = bench.run(10_000);
+    for (key, ttl) in [("a/1", None), ("a/2", Some(0)), ("a/3", None), ("a/4", Some(0)), ("a/5", None), ("b", None)] {
+        kv::Host::set(&mut host, PLUGIN, key.into(), key.into(), ttl).unwrap().unwrap();
+    }
+    kv::Host::set(&mut host, kv::Scope::User(1), "a/9".into(), vec![], None).unwrap().unwrap();
+    let mut keys = |prefix: &str, after: Option<&str>, limit| -> Vec<String> {
+        let rows = host.scan(PLUGIN, prefix.into(), after.map(Into::into), limit).unwrap();
+        rows.into_iter().map(|(key, _)| key).collect()
+    };
+    assert_eq!(keys("a/", None, 10), ["a/1", "a/3", "a/5"]);
+    assert_eq!(keys("a/", None, 2), ["a/1", "a/3"], "a page is full though values are over");
+    assert_eq!(keys("a/", Some("a/1"), 10), ["a/3", "a/5"]);
+    assert_eq!(keys("a/", Some("a/2"), 1), ["a/3"]);
+    assert_eq!(keys("", Some("a/5"), 10), ["b"]);
+    assert_eq!(keys("a/", Some("z"), 10), [""; 0]);
+    assert_eq!(keys("", None, 0), [""; 0]);
+}
+
+#[test]
+fn plugins_do_not_meet_in_the_store() {
+    let bench = Bench::new();
+    let mut host = bench.run(0);
+    kv::Host::set(&mut host, PLUGIN, "a".into(), b"1".to_vec(), None).unwrap().unwrap();
+    let mut other = bench.run_with("shop2", 0, tx(host));
+    assert_eq!(get(&mut other, "a"), None);
+    assert_eq!(other.scan(PLUGIN, String::new(), None, 10).unwrap(), []);
+}
+
+#[test]
+fn timers_of_one_event_never_share_an_id_or_a_row() {
+    let bench = Bench::new();
+    let mut host = bench.run(0);
+    let ids: Vec<u64> = (0..3).map(|_| host.after("t".into(), 10, vec![]).unwrap().unwrap()).collect();
+    assert_eq!(ids, [320, 321, 322], "the event's number times 64, and on");
+    assert!(host.cancel(321).unwrap());
+    assert!(!host.cancel(321).unwrap() && !host.cancel(7).unwrap());
+
+    // Another plugin, for the same event and the same moment.
+    let mut other = bench.run_with("other", 0, tx(host));
+    let id = other.after("t".into(), 10, vec![]).unwrap().unwrap();
+    assert_eq!(id, 321, "only what was cancelled is free");
+    assert!(!other.cancel(320).unwrap(), "the timers of others can't be cancelled");
+
+    let mut many = bench.run(0);
+    assert!((0..64).all(|_| many.at("t".into(), u64::MAX, vec![]).unwrap().is_ok()));
+    assert!(many.at("t".into(), 0, vec![]).unwrap().is_err());
+}
+
+#[test]
+fn states_end_and_are_bounded() {
+    let bench = Bench::new();
+    let mut host = bench.run(1_000);
+    let state = |size| types::State { name: "s".into(), version: 1, bytes: vec![0; size] };
+    assert!(fsm::Host::set(&mut host, state(64 << 10), None).unwrap().is_err());
+    fsm::Host::set(&mut host, state(3), Some(1)).unwrap().unwrap();
+    let key = types::StateKey { chat_id: Some(1), user_id: None, thread_id: None };
+    assert_eq!(fsm::Host::peek(&mut host, key).unwrap(), Some(state(3)));
+    let mut later = bench.run_with("shop", 2_000, tx(host));
+    assert_eq!(fsm::Host::peek(&mut later, key).unwrap(), None);
+    assert_eq!(fsm::Host::get(&mut later).unwrap(), None);
+}
+
+#[test]
+fn randomness_is_the_same_on_every_attempt() {
+    let bench = Bench::new();
+    let draw = || {
+        let mut host = bench.run(0);
+        (host.bytes(8).unwrap(), host.bytes(8).unwrap())
+    };
+    assert_eq!(draw(), draw());
+    assert_ne!(draw().0, draw().1);
+    assert!(bench.run(0).bytes(65_537).is_err());
+}
+
+#[test]
+fn a_call_that_can_not_be_right_is_not_queued() {
+    let bench = Bench::new();
+    let mut host = bench.run(0);
+    for (method, params, expect) in [
+        ("sendMessage", "{}", None),
+        ("sendMessage", " { \"chat_id\" : 1 } ", None),
+        ("sendMessage", "[]", Some("invalid")),
+        ("sendMessage", "", Some("invalid")),
+        ("sendMessage", "{\"a\":}", Some("invalid")),
+        ("sendMessage", "{} {}", Some("invalid")),
+        ("send/../getMe", "{}", Some("invalid")),
+        ("banChatMember", "{}", Some("denied")),
+        ("close", "{}", Some("denied")),
+    ] {
+        let answer = host.enqueue(method.into(), params.into(), bot_api::Priority::Bulk).unwrap();
+        let kind = answer.err().map(|error| match error {
+            bot_api::CallError::Invalid(_) => "invalid",
+            bot_api::CallError::Denied(_) => "denied",
+            _ => "other",
+        });
+        assert_eq!(kind, expect, "{method} {params}");
+    }
+    assert_eq!(tx(host).into_commit().ops.len(), 2);
+}
+
+#[test]
+fn flood_waits_are_never_shortened() {
+    for (wait, seconds) in [(Duration::from_secs(3), 3), (Duration::from_millis(3_001), 4), (Duration::MAX, u32::MAX)] {
+        assert!(
+            matches!(bot_api::CallError::from(CallError::Flooded(wait)), bot_api::CallError::Flooded(s) if s == seconds)
+        );
+    }
+}
+
+/// Counts events by level.
+#[derive(Default)]
+struct Lines(std::sync::Mutex<Vec<Level>>);
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target() == "plugin"
+    }
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        self.0.lock().unwrap().push(*event.metadata().level());
+    }
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn a_run_that_logs_too_much_is_cut_short_once() {
+    let bench = Bench::new();
+    let lines = Arc::new(Lines::default());
+    tracing::subscriber::with_default(lines.clone(), || {
+        let mut host = bench.run(0);
+        for _ in 0..10 {
+            host.emit(log::Level::Info, "x".repeat(30 << 10), vec![("k".into(), "v".into())]).unwrap();
+        }
+    });
+    assert_eq!(*lines.0.lock().unwrap(), [Level::INFO, Level::INFO, Level::WARN]);
+}
+
+#[test]
+fn last_words_are_cut_between_characters() {
+    let bench = Bench::new();
+    let mut host = bench.run(0);
+    host.panicked("é".repeat(5_000), "src/lib.rs".into(), 1, 2).unwrap();
+    assert_eq!(host.panic.unwrap().message.len(), 4_096);
+}

@@ -1,0 +1,245 @@
+//! The one engine: its configuration, its pool of instances, its clock, and how a file becomes a plugin.
+//!
+//! The pool has a place for every run that may be under way at once; a run beyond that waits for a place. A
+//! thread named `epoch` ticks for as long as the engine lives: it is what interrupts a guest that does not
+//! come back by itself.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use secrecy::SecretString;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use wasmtime::component::{Component, HasSelf, Linker};
+use wasmtime::{
+    Config, InstanceAllocationStrategy, PoolingAllocationConfig, Store, UpdateDeadline, WasmBacktraceDetails,
+};
+
+use super::api::Host;
+use super::bindings::{self, PluginPre};
+use super::cache::Cache;
+use super::limits::MEMORY_CAP;
+use super::run::describe;
+use super::version::{Context, file_hash};
+use super::{Error, Grants, Limits, Manifest, Plugin, Version, component};
+use crate::domain::PluginName;
+use crate::i18n::Catalogs;
+
+/// How often a guest is interrupted to see whether it may go on.
+const TICK: Duration = Duration::from_millis(5);
+/// The guest's part of a run's stack; what is left of the stack is for host functions.
+const GUEST_STACK: usize = 256 << 10;
+const STACK: usize = 512 << 10;
+/// Cleared by hand instead of being given back: about as much as a small plugin touches.
+const KEEP_RESIDENT: usize = 128 << 10;
+/// Places in the pool beyond those of the runs: for a plugin that is being loaded.
+const SPARE: usize = 2;
+/// What a guest may hand over in one call to the host, so that it can't make the host allocate without end.
+const CALL_BYTES: usize = 16 << 20;
+
+/// How the engine is set up.
+#[derive(Debug, Clone)]
+pub struct EngineSettings {
+    /// Runs that may be under way at once.
+    pub max_runs: usize,
+    /// Where compiled plugins are kept; none to compile them at every start.
+    pub cache_dir: Option<PathBuf>,
+}
+
+/// What the operator says about one plugin.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Handed to the plugin as it is.
+    pub config: serde_json::Value,
+    /// Handed to the plugin one by one, when it asks by name.
+    pub secrets: BTreeMap<String, SecretString>,
+    /// What it may do.
+    pub grants: Grants,
+    /// What a run of it may use.
+    pub limits: Limits,
+    /// The folder that holds a folder of `<locale>.ftl` files for each plugin.
+    pub locales_dir: Option<PathBuf>,
+    /// The locale for users whose own has no catalog.
+    pub default_locale: String,
+}
+
+/// The engine that all plugins share. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    wasm: wasmtime::Engine,
+    linker: Linker<Host>,
+    places: Semaphore,
+    cache: Option<Cache>,
+    /// Compiling takes memory and all processors, so plugins are loaded one after the other.
+    loading: Mutex<()>,
+    /// The clock's thread ends when this is dropped.
+    _clock: mpsc::Sender<()>,
+}
+
+impl Engine {
+    /// Sets up the pool and starts the clock.
+    ///
+    /// # Errors
+    /// When the engine or its thread can't be started. A pool that the system has no address space for is
+    /// replaced by slower instances made one by one, with a warning.
+    pub fn new(settings: EngineSettings) -> Result<Self, Error> {
+        let wasm = wasmtime::Engine::new(&pooled(settings.max_runs)).or_else(|error| {
+            tracing::warn!(%error, "no pool of instances; runs will be slower");
+            wasmtime::Engine::new(&on_demand())
+        });
+        Self::over(wasm.map_err(broken)?, settings)
+    }
+
+    fn over(wasm: wasmtime::Engine, settings: EngineSettings) -> Result<Self, Error> {
+        let mut linker = Linker::new(&wasm);
+        bindings::Plugin::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host).map_err(broken)?;
+        Ok(Self(Arc::new(Inner {
+            linker,
+            places: Semaphore::new(settings.max_runs.max(1)),
+            cache: settings.cache_dir.and_then(|folder| Cache::open(folder, &wasm)),
+            loading: Mutex::new(()),
+            _clock: start_clock(wasm.clone()).map_err(|error| Error::Engine(error.to_string()))?,
+            wasm,
+        })))
+    }
+
+    /// Makes a plugin of a file: compiles it (or takes it from the cache), checks what it needs, and has it
+    /// describe itself. Takes its time, so not for a thread that serves others.
+    ///
+    /// # Errors
+    /// When the file can't serve; the error says why and what to do.
+    pub fn load(&self, name: PluginName, wasm: &[u8], settings: Settings) -> Result<Arc<Plugin>, Error> {
+        settings.limits.check().map_err(Error::Limits)?;
+        let _one_at_a_time = self.0.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let component = self.component(wasm)?;
+        let code = self.link(&component)?;
+        let bare = Context {
+            name: name.clone(),
+            config: settings.config.to_string(),
+            secrets: settings.secrets,
+            grants: settings.grants,
+            limits: settings.limits,
+            methods: Vec::new(),
+            state_version: 0,
+            catalogs: Catalogs::default(),
+        };
+        let (bare, described) = describe(self, &code, bare);
+        let mut described = described.map_err(Error::Describe)?;
+        let sources: Vec<_> = described.catalogs.drain(..).map(|catalog| (catalog.locale, catalog.source)).collect();
+        let overrides = settings.locales_dir.map(|folder| folder.join(name.as_str()));
+        let catalogs = Catalogs::load(&sources, overrides.as_deref(), &settings.default_locale)?;
+        let manifest = Manifest::check(described).map_err(Error::Manifest)?;
+        let context =
+            Context { methods: manifest.methods.clone(), state_version: manifest.state_version, catalogs, ..bare };
+        let warnings = context.warnings();
+        let version = Version::of(wasm);
+        Ok(Arc::new(Plugin { name, version, manifest, warnings, engine: self.clone(), code, context: context.into() }))
+    }
+
+    fn component(&self, wasm: &[u8]) -> Result<Component, Error> {
+        let inner = &self.0;
+        let hash = file_hash(wasm);
+        if let Some(component) = inner.cache.as_ref().and_then(|cache| cache.get(&inner.wasm, &hash)) {
+            return Ok(component);
+        }
+        let bytes = component::componentise(wasm)?;
+        let component =
+            Component::from_binary(&inner.wasm, &bytes).map_err(|error| Error::Compile(format!("{error:#}")))?;
+        if let Some(cache) = &inner.cache {
+            cache.put(&hash, &component);
+        }
+        Ok(component)
+    }
+
+    fn link(&self, component: &Component) -> Result<PluginPre<Host>, Error> {
+        component::check_interface(component)?;
+        // The names are right, so whatever does not fit is a type behind one of them.
+        let differs = |error: wasmtime::Error| Error::Component(format!("{error:#}"));
+        PluginPre::new(self.0.linker.instantiate_pre(component).map_err(differs)?).map_err(differs)
+    }
+
+    /// A place among the runs that may be under way; waits for one where all are taken.
+    pub(super) async fn place(&self) -> SemaphorePermit<'_> {
+        self.0.places.acquire().await.expect("the engine never closes its places")
+    }
+
+    /// A store for one instance: guarded, and interrupted at every tick.
+    pub(super) fn store(&self, mut host: Host) -> Store<Host> {
+        host.begin();
+        let mut store = Store::new(&self.0.wasm, host);
+        store.limiter(|host| &mut host.memory);
+        store.set_hostcall_fuel(CALL_BYTES);
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(|store| {
+            store.data().meter.check()?;
+            Ok(UpdateDeadline::Yield(1))
+        });
+        store
+    }
+}
+
+fn broken(error: wasmtime::Error) -> Error {
+    Error::Engine(format!("{error:#}"))
+}
+
+/// What every configuration has.
+fn common() -> Config {
+    let mut config = Config::new();
+    config
+        .epoch_interruption(true)
+        .memory_init_cow(true)
+        // Of the component model's own concurrency nothing is used, and keeping books on it costs time in every run.
+        .concurrency_support(false)
+        .max_wasm_stack(GUEST_STACK)
+        .async_stack_size(STACK)
+        .wasm_backtrace_details(WasmBacktraceDetails::Enable);
+    config
+}
+
+fn pooled(max_runs: usize) -> Config {
+    let instances = u32::try_from(max_runs.max(1) + SPARE).unwrap_or(u32::MAX);
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(instances)
+        // A component made of a module has four core instances (one with the memory) and two tables.
+        .total_core_instances(instances.saturating_mul(4))
+        .total_memories(instances)
+        .total_tables(instances.saturating_mul(2))
+        .total_stacks(instances)
+        .max_memories_per_component(1)
+        .max_memory_size(MEMORY_CAP as usize)
+        .linear_memory_keep_resident(KEEP_RESIDENT)
+        .table_keep_resident(KEEP_RESIDENT);
+    let mut config = common();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}
+
+/// For systems without the address space for a pool: memory is reserved as it grows.
+fn on_demand() -> Config {
+    let mut config = common();
+    config.memory_reservation(0).memory_guard_size(64 << 10);
+    config
+}
+
+fn start_clock(engine: wasmtime::Engine) -> std::io::Result<mpsc::Sender<()>> {
+    let (clock, stopped) = mpsc::channel();
+    let tick = move || {
+        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
+            engine.increment_epoch();
+        }
+    };
+    std::thread::Builder::new().name("epoch".to_owned()).spawn(tick)?;
+    Ok(clock)
+}
+
+#[cfg(test)]
+impl Engine {
+    /// As on a system that has no address space for a pool.
+    pub(super) fn without_pool(settings: EngineSettings) -> Self {
+        Self::over(wasmtime::Engine::new(&on_demand()).unwrap(), settings).unwrap()
+    }
+}

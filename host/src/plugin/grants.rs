@@ -1,0 +1,108 @@
+//! What a plugin may do: it must have asked for it in its manifest, and the operator must not have kept it back.
+//!
+//! Pure; a refusal says what to change, and where. Telegram takes method names in any case, so they are
+//! compared without it.
+
+use crate::domain::PluginName;
+
+/// These belong to the host: with them a plugin could take the bot's updates or end its session.
+const NEVER: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
+
+/// The rights that the operator gave to a plugin.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grants {
+    /// Bot API methods, with `*` at the end for any ending; none for all that the plugin declares.
+    pub methods: Option<Vec<String>>,
+}
+
+/// True for what can be the name of a method: nothing that could change the address of a call.
+pub(super) fn is_method_name(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// True for a method's name, or its beginning and `*`.
+pub(super) fn is_method_pattern(pattern: &str) -> bool {
+    pattern == "*" || is_method_name(pattern.strip_suffix('*').unwrap_or(pattern))
+}
+
+/// Decides about one call; the error is for the plugin's author and the operator.
+pub(super) fn check(plugin: &PluginName, declared: &[String], grants: &Grants, method: &str) -> Result<(), String> {
+    if NEVER.iter().any(|never| never.eq_ignore_ascii_case(method)) {
+        return Err(format!("`{method}` is the host's own: no plugin may call it"));
+    }
+    if !declared.iter().any(|pattern| matches(pattern, method)) {
+        return Err(format!("the plugin does not declare `{method}`: add \"{method}\" to `methods` of its manifest"));
+    }
+    match &grants.methods {
+        Some(granted) if !granted.iter().any(|pattern| matches(pattern, method)) => {
+            Err(format!("add \"{method}\" to `grants.methods` of [plugins.{plugin}] in bot.toml"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn matches(pattern: &str, method: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => method.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning)),
+        None => pattern.eq_ignore_ascii_case(method),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn asks_the_manifest_and_the_operator() {
+        let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        for (declared, granted, method, expect) in [
+            (&["sendMessage"][..], None, "sendMessage", None),
+            (&["sendMessage"], None, "SENDMESSAGE", None),
+            (&["send*"], None, "sendPhoto", None),
+            (&["*"], None, "sendPhoto", None),
+            (&["answer*"], Some(&["answerCallbackQuery"][..]), "answerCallbackQuery", None),
+            (&["answer*"], Some(&["answer*", "send*"]), "answerInlineQuery", None),
+            (
+                &["*"],
+                Some(&["send*"]),
+                "banChatMember",
+                Some("add \"banChatMember\" to `grants.methods` of [plugins.shop]"),
+            ),
+            (&["*"], Some(&[]), "sendMessage", Some("`grants.methods` of [plugins.shop] in bot.toml")),
+            (&["sendMessage"], None, "sendPhoto", Some("does not declare `sendPhoto`")),
+            (&["sendMessage"], Some(&["*"]), "sendPhoto", Some("does not declare `sendPhoto`")),
+            (&["send*"], None, "sen", Some("does not declare")),
+            (&[], None, "sendMessage", Some("does not declare")),
+            (&["*"], Some(&["*"]), "getUpdates", Some("the host's own")),
+            (&["*"], None, "GETUPDATES", Some("the host's own")),
+            (&["setWebhook"], Some(&["setWebhook"]), "setWebhook", Some("the host's own")),
+            (&["*"], None, "deletewebhook", Some("the host's own")),
+            (&["*"], None, "logout", Some("the host's own")),
+            (&["*"], None, "Close", Some("the host's own")),
+            (&["*"], None, "closeForumTopic", None),
+        ] {
+            let grants = Grants { methods: granted.map(texts) };
+            let answer = check(&PluginName::new("shop"), &texts(declared), &grants, method);
+            match expect {
+                None => assert_eq!(answer, Ok(()), "{declared:?} {granted:?} {method}"),
+                Some(part) => assert!(answer.clone().is_err_and(|text| text.contains(part)), "{method}: {answer:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn names_hold_nothing_that_could_change_an_address() {
+        for (name, valid) in [
+            ("sendMessage", true),
+            ("", false),
+            ("../getMe", false),
+            ("send/Message", false),
+            ("getMe?x=1", false),
+            ("sendé", false),
+            ("send*", false),
+        ] {
+            assert_eq!(is_method_name(name), valid, "{name}");
+        }
+        assert!(is_method_pattern("*") && is_method_pattern("send*") && !is_method_pattern("*send"));
+    }
+}

@@ -1,0 +1,117 @@
+//! What one run may use, and the guard that keeps its memory within that.
+//!
+//! Processor time is kept by [`super::meter`], wall time by [`super::run`], the rest by the host functions.
+
+use std::time::Duration;
+
+use wasmtime::ResourceLimiter;
+
+/// More memory than this no run gets: the pool reserves it for each.
+pub const MEMORY_CAP: u64 = 256 << 20;
+
+/// A component that the toolchain makes of a module has four instances, two tables and one memory.
+const MOST_INSTANCES: usize = 16;
+const MOST_TABLES: usize = 8;
+const MOST_TABLE_ELEMENTS: usize = 20_000;
+
+/// What one run of a plugin may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Time on a processor.
+    pub cpu: Duration,
+    /// Time from start to end, waiting included.
+    pub time: Duration,
+    /// Bytes of one conversation's state.
+    pub state: u64,
+    /// Bytes of one stored value, one timer's payload or the parameters of one API call.
+    pub value: u64,
+    /// API calls whose answer the run waits for.
+    pub calls: u32,
+    /// Bytes of log text.
+    pub log: u64,
+    /// Writes, timers and queued API calls.
+    pub effects: u32,
+    /// Bytes that the host holds for the run: what it reads from the store and what it writes.
+    pub data: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory: 32 << 20,
+            cpu: Duration::from_millis(200),
+            time: Duration::from_secs(30),
+            state: 64 << 10,
+            value: 1 << 20,
+            calls: 32,
+            log: 64 << 10,
+            effects: 1_000,
+            data: 16 << 20,
+        }
+    }
+}
+
+impl Limits {
+    /// Says what can't be granted, if anything.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.memory > MEMORY_CAP {
+            return Err(format!("`limits.memory` is {} bytes; at most {MEMORY_CAP} can be given", self.memory));
+        }
+        if self.cpu.is_zero() || self.time.is_zero() {
+            return Err("`limits.cpu` and `limits.time` must be more than nothing".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Watches the growth of one run's memory and tables.
+#[derive(Debug)]
+pub(super) struct MemoryGuard {
+    limit: u64,
+    used: u64,
+    /// True once the guest has been refused memory. What it does about that is its own affair, but if it traps
+    /// afterwards, this is the reason to report.
+    pub(super) refused: bool,
+}
+
+impl MemoryGuard {
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, used: 0, refused: false }
+    }
+}
+
+impl ResourceLimiter for MemoryGuard {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let used = self.used + (desired - current) as u64;
+        if used > self.limit {
+            self.refused = true;
+            return Ok(false);
+        }
+        self.used = used;
+        Ok(true)
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        tracing::debug!(%error, "a plugin's memory could not grow");
+        self.refused = true;
+        Ok(())
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= MOST_TABLE_ELEMENTS)
+    }
+
+    fn instances(&self) -> usize {
+        MOST_INSTANCES
+    }
+
+    fn tables(&self) -> usize {
+        MOST_TABLES
+    }
+
+    fn memories(&self) -> usize {
+        1
+    }
+}

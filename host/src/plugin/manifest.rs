@@ -1,0 +1,204 @@
+//! What a plugin says of itself, checked and made ready for use.
+
+use regex::{Regex, RegexBuilder};
+
+use super::bindings::exports::botyard::plugin::handler as wire;
+use super::grants;
+use crate::domain::KeyStrategy;
+
+/// Compiled regular expressions may not be larger than this.
+const REGEX_BYTES: usize = 1 << 20;
+/// Callback data has at most 64 bytes.
+const CALLBACK_BYTES: usize = 64;
+const CHAT_TYPES: [&str; 4] = ["private", "group", "supergroup", "channel"];
+
+/// What a plugin says of itself.
+#[derive(Debug, Clone)]
+pub struct Manifest {
+    /// The name that its author gave it; the operator's name for it is the plugin's.
+    pub name: String,
+    /// The author's version.
+    pub version: String,
+    /// What it does, in a sentence.
+    pub description: String,
+    /// Which events reach it: those that one of these matches.
+    pub filters: Vec<Filter>,
+    /// The commands to show in Telegram's menu.
+    pub commands: Vec<CommandHelp>,
+    /// What a conversation is.
+    pub key: KeyStrategy,
+    /// The version of its states; 0 when it keeps none.
+    pub state_version: u32,
+    /// The Bot API methods it calls; `*` at the end stands for any ending.
+    pub methods: Vec<String>,
+}
+
+/// One way in which events reach a plugin. Every part that is given must match; an empty list matches all.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    /// Kinds of update.
+    pub kinds: Vec<String>,
+    /// Types of chat.
+    pub chat_types: Vec<String>,
+    /// Commands, without the slash, lower case.
+    pub commands: Vec<String>,
+    /// What callback data begins with.
+    pub callback_prefix: Option<String>,
+    /// What text or caption must match somewhere.
+    pub text_regex: Option<Regex>,
+    /// Only text or captions that are not a command of any plugin.
+    pub plain_text: bool,
+    /// Only in one of these states.
+    pub states: Vec<String>,
+    /// Sees the event whoever takes it, and never takes it.
+    pub observe: bool,
+}
+
+/// A command in Telegram's menu.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandHelp {
+    /// Without the slash.
+    pub name: String,
+    /// The message in the catalogs that describes it.
+    pub description_key: String,
+}
+
+impl Manifest {
+    /// Checks everything and says all that is wrong at once.
+    pub(super) fn check(manifest: wire::Manifest) -> Result<Self, String> {
+        let mut problems = Vec::new();
+        let key = manifest.key.parse::<KeyStrategy>().unwrap_or_else(|error| {
+            problems.push(error.to_string());
+            KeyStrategy::default()
+        });
+        for method in manifest.methods.iter().filter(|method| !grants::is_method_pattern(method)) {
+            problems.push(format!("`{method}` is not the name of a Bot API method"));
+        }
+        for command in manifest.commands.iter().filter(|command| !is_command(&command.name)) {
+            problems.push(not_a_command(&command.name));
+        }
+        let filters = manifest
+            .filters
+            .into_iter()
+            .enumerate()
+            .map(|(index, filter)| {
+                check_filter(filter, &mut |problem| problems.push(format!("filter {}: {problem}", index + 1)))
+            })
+            .collect();
+        if !problems.is_empty() {
+            return Err(problems.join("; "));
+        }
+        let help =
+            |command: wire::CommandHelp| CommandHelp { name: command.name, description_key: command.description_key };
+        Ok(Self {
+            name: manifest.name,
+            version: manifest.version,
+            description: manifest.description,
+            filters,
+            commands: manifest.commands.into_iter().map(help).collect(),
+            key,
+            state_version: manifest.state_version,
+            methods: manifest.methods,
+        })
+    }
+}
+
+fn check_filter(filter: wire::Filter, problem: &mut dyn FnMut(String)) -> Filter {
+    for kind in filter.kinds.iter().filter(|kind| !is_word(kind)) {
+        problem(format!("`{kind}` is not a kind of update"));
+    }
+    for chat_type in filter.chat_types.iter().filter(|chat_type| !CHAT_TYPES.contains(&chat_type.as_str())) {
+        problem(format!("unknown chat type `{chat_type}`: one of {}", CHAT_TYPES.join(", ")));
+    }
+    for command in filter.commands.iter().filter(|command| !is_command(command)) {
+        problem(not_a_command(command));
+    }
+    if filter.callback_prefix.as_ref().is_some_and(|prefix| prefix.len() > CALLBACK_BYTES) {
+        problem(format!("a callback prefix of more than {CALLBACK_BYTES} bytes never matches"));
+    }
+    let text_regex = filter.text_regex.and_then(|pattern| {
+        let regex = RegexBuilder::new(&pattern).size_limit(REGEX_BYTES).build();
+        regex.map_err(|error| problem(format!("`{pattern}` is not a regular expression: {error}"))).ok()
+    });
+    Filter {
+        kinds: filter.kinds,
+        chat_types: filter.chat_types,
+        commands: filter.commands,
+        callback_prefix: filter.callback_prefix,
+        text_regex,
+        plain_text: filter.plain_text,
+        states: filter.states,
+        observe: filter.observe,
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+fn is_command(name: &str) -> bool {
+    name.len() <= 32 && is_word(name)
+}
+
+fn not_a_command(name: &str) -> String {
+    format!("`{name}` is not a command: 1 to 32 of a-z, 0-9 and _, without the slash")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter() -> wire::Filter {
+        wire::Filter {
+            kinds: vec!["message".into()],
+            chat_types: vec!["private".into()],
+            commands: vec!["start".into()],
+            callback_prefix: None,
+            text_regex: Some("(?i)hello".into()),
+            plain_text: false,
+            states: vec![],
+            observe: false,
+        }
+    }
+
+    fn manifest(filter: wire::Filter) -> wire::Manifest {
+        wire::Manifest {
+            name: "shop".into(),
+            version: "1.0.0".into(),
+            description: String::new(),
+            filters: vec![filter],
+            commands: vec![],
+            key: "user_in_chat".into(),
+            state_version: 1,
+            catalogs: vec![],
+            methods: vec!["send*".into()],
+        }
+    }
+
+    #[test]
+    fn a_sound_manifest_is_ready_for_use() {
+        let manifest = Manifest::check(manifest(filter())).unwrap();
+        assert_eq!(manifest.key, KeyStrategy::UserInChat);
+        assert!(manifest.filters[0].text_regex.as_ref().unwrap().is_match("well, HELLO"));
+    }
+
+    #[test]
+    fn says_all_that_is_wrong_at_once() {
+        let broken = wire::Filter {
+            kinds: vec!["Message".into()],
+            chat_types: vec!["privat".into()],
+            commands: vec!["/start".into()],
+            callback_prefix: Some("x".repeat(65)),
+            text_regex: Some("(".into()),
+            ..filter()
+        };
+        let mut broken = manifest(broken);
+        broken.key = "person".into();
+        broken.methods = vec!["../getMe".into()];
+        broken.commands = vec![wire::CommandHelp { name: "Start".into(), description_key: String::new() }];
+        let text = Manifest::check(broken).unwrap_err();
+        for part in ["`Message`", "`privat`", "`/start`", "`(`", "`person`", "`../getMe`", "`Start`", "filter 1"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+}

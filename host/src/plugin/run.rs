@@ -1,0 +1,324 @@
+//! One run: one event, one fresh instance, and an end within limits, whatever the guest does.
+//!
+//! The deadline covers everything from the start of the run, host waits included. When it passes, the future
+//! that drives the guest is dropped: wasmtime unwinds the guest's stack without running any more of it, and the
+//! instance goes with the store. Only [`Verdict::Done`] leaves writes behind in the [`Tx`].
+//!
+//! A state that another version wrote is handed to `migrate` first, in an instance with memory and processor
+//! time of its own, under the same deadline. If that fails, the state is kept aside and reads as none: a user with an old state must
+//! not be locked out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use wasmtime::{Store, Trap, WasmBacktrace};
+
+use super::api::{Host, HostFailed, Run, read_state};
+use super::bindings::PluginPre;
+use super::bindings::botyard::types::types::{self as wire, State};
+use super::bindings::exports::botyard::plugin::handler as exported;
+use super::engine::Engine;
+use super::meter::{Exhausted, Meter};
+use super::version::Context;
+use super::{Event, Journal, Outbound, Plugin};
+use crate::domain::{BotId, Conversation, Lane};
+use crate::store::Tx;
+use crate::store::rows::fsm::{StateRow, aside_key, key};
+
+/// A plugin that describes itself is given at least this much.
+const DESCRIBE_CPU: Duration = Duration::from_secs(2);
+const DESCRIBE_TIME: Duration = Duration::from_secs(30);
+
+/// One event for one plugin.
+#[derive(Debug, Clone)]
+pub struct Invocation {
+    /// The event's number: unique, and the same on every attempt.
+    pub id: u64,
+    /// 1 on the first attempt.
+    pub attempt: u32,
+    /// Unix milliseconds; the plugin's clock stands still at it.
+    pub now: u64,
+    /// What the plugin's randomness is made from; the same on every attempt.
+    pub seed: u64,
+    /// The conversation, by this plugin's own strategy.
+    pub conversation: Conversation,
+    /// The lane of the event: where its timers' events will go.
+    pub lane: Lane,
+    /// The bot that the event is for.
+    pub bot: BotId,
+    /// The places of the manifest's filters that the event matches: those that observe, or the others.
+    pub matched: Vec<u32>,
+    /// What happened.
+    pub event: Event,
+    /// The direct calls that earlier attempts have made: one journal for all attempts at an event.
+    pub journal: Journal,
+}
+
+/// What a plugin made of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is handled.
+    Done,
+    /// It is not this plugin's.
+    Pass,
+}
+
+/// How a run ended.
+pub struct RunReport {
+    /// What was read, and, if the verdict was [`Verdict::Done`], what is to be written.
+    pub tx: Tx,
+    /// The plugin's verdict, or why there is none.
+    pub result: Result<Verdict, RunError>,
+    /// Time on a processor.
+    pub cpu: Duration,
+    /// Direct calls that were made (not those that the journal answered).
+    pub calls: u32,
+}
+
+/// Why a run has no verdict.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The plugin said so.
+    #[error("the plugin failed: {message}")]
+    Refused {
+        /// Its reason.
+        message: String,
+        /// False when another attempt would fail the same way.
+        retry: bool,
+    },
+    /// The guest did what can't be done.
+    #[error("the plugin trapped: {message}")]
+    Trapped {
+        /// What it did.
+        message: String,
+        /// Where, the innermost function first; empty when unknown.
+        backtrace: String,
+    },
+    /// The guest panicked.
+    #[error("the plugin panicked at {file}:{line}: {message}")]
+    Panicked {
+        /// The panic's text.
+        message: String,
+        /// The source file.
+        file: String,
+        /// The line in it.
+        line: u32,
+        /// The calls that led there, the innermost first; empty when unknown.
+        backtrace: String,
+    },
+    /// It used up its processor time.
+    #[error("the plugin used more than {0:?} of processor time (`limits.cpu`)")]
+    OutOfCpu(Duration),
+    /// It took too long.
+    #[error("the plugin took more than {0:?} (`limits.time`)")]
+    OutOfTime(Duration),
+    /// It could not do with its memory.
+    #[error("the plugin needed more than {0} bytes of memory (`limits.memory`)")]
+    OutOfMemory(u64),
+    /// The host could not do its part; not the plugin's fault.
+    #[error("the host failed: {0}")]
+    Host(String),
+}
+
+impl Plugin {
+    /// Gives one event to the plugin. Waits for a place among the engine's runs first; that time is not the
+    /// plugin's. Dropping the future ends the run at once, without a trace.
+    pub async fn run(&self, invocation: &Invocation, tx: Tx, outbound: Arc<dyn Outbound>) -> RunReport {
+        let _place = self.engine.place().await;
+        let start = tx.savepoint();
+        let meter = Arc::new(Meter::new(self.context.limits.cpu));
+        let host = Host::running(Arc::clone(&self.context), Arc::clone(&meter), invocation, tx, outbound);
+        let (host, migrated) = self.migrate_state(host).await;
+        let (host, result) = match migrated {
+            Ok(()) => self.handle(host, invocation).await,
+            Err(error) => (host, Err(error)),
+        };
+        let Run { mut tx, calls, .. } = host.run.expect("a host that was made for a run has one");
+        if result != Ok(Verdict::Done) {
+            tx.roll_back(start);
+        }
+        RunReport { tx, result, cpu: meter.spent(), calls }
+    }
+
+    async fn handle(&self, host: Host, invocation: &Invocation) -> (Host, Result<Verdict, RunError>) {
+        let event = wire::Invocation {
+            id: invocation.id,
+            attempt: invocation.attempt,
+            now: invocation.now,
+            seed: invocation.seed,
+            key: invocation.conversation.into(),
+            matched: invocation.matched.clone(),
+            event: invocation.event.clone(),
+        };
+        let mut store = self.engine.store(host);
+        let guard = Guard::of(&store);
+        let work = async {
+            let guest = self.code.instantiate_async(&mut store).await?;
+            guest.botyard_plugin_handler().call_handle(&mut store, &event).await
+        };
+        let answer = guard.watch(work).await;
+        let (host, answer) = finish(store, answer);
+        let result = answer.and_then(|answer| match answer {
+            Ok(exported::Verdict::Done) => Ok(Verdict::Done),
+            Ok(exported::Verdict::Pass) => Ok(Verdict::Pass),
+            Err(failure) => Err(RunError::Refused { message: failure.message, retry: failure.retry }),
+        });
+        (host, result)
+    }
+
+    /// Sees to it that the conversation's state is one of this version, or none.
+    async fn migrate_state(&self, mut host: Host) -> (Host, Result<(), RunError>) {
+        let version = self.context.state_version;
+        if version == 0 {
+            return (host, Ok(()));
+        }
+        let run = host.run.as_mut().expect("a host that was made for a run has one");
+        let conversation = run.conversation;
+        let row = match read_state(run, &self.name, &conversation) {
+            Ok(None) => return (host, Ok(())),
+            Ok(Some(Ok(row))) if row.version == version => return (host, Ok(())),
+            Ok(Some(Ok(row))) => row,
+            Ok(Some(Err(error))) => return set_aside(host, &error.to_string()),
+            Err(error) => return (host, Err(RunError::Host(error.to_string()))),
+        };
+        let before = run.tx.savepoint();
+        let old = State { name: row.name, version: row.version, bytes: row.bytes };
+        let (mut host, migrated) = self.migrate(host, &old).await;
+        let run = host.run.as_mut().expect("a host that was made for a run has one");
+        let problem = match migrated {
+            Ok(Ok(new)) if new.version != version => {
+                format!("it became version {} instead of {version}", new.version)
+            }
+            Ok(Ok(new)) if new.bytes.len() as u64 > self.context.limits.state => {
+                format!("it grew to {} bytes (`limits.state`)", new.bytes.len())
+            }
+            Ok(Ok(new)) => {
+                let new = StateRow { name: new.name, version: new.version, expires: row.expires, bytes: new.bytes };
+                run.tx.put(key(run.bot, &self.name, &conversation), new.encode());
+                return (host, Ok(()));
+            }
+            Ok(Err(problem)) => problem,
+            // Another attempt may well go better: nothing is said about the state.
+            Err(error @ (RunError::OutOfTime(_) | RunError::Host(_))) => return (host, Err(error)),
+            Err(error) => error.to_string(),
+        };
+        run.tx.roll_back(before);
+        set_aside(host, &problem)
+    }
+
+    async fn migrate(&self, host: Host, old: &State) -> (Host, Result<Result<State, String>, RunError>) {
+        let mut store = self.engine.store(host);
+        let guard = Guard::of(&store);
+        let work = async {
+            let guest = self.code.instantiate_async(&mut store).await?;
+            guest.botyard_plugin_handler().call_migrate(&mut store, old).await
+        };
+        let answer = guard.watch(work).await;
+        finish(store, answer)
+    }
+}
+
+/// Moves a state that can't be used to where it is kept for later, untouched.
+fn set_aside(mut host: Host, problem: &str) -> (Host, Result<(), RunError>) {
+    let plugin = &host.context.name;
+    let run = host.run.as_mut().expect("a host that was made for a run has one");
+    tracing::warn!(%plugin, problem, "a state of another version can't be used; it is kept aside");
+    let state = key(run.bot, plugin, &run.conversation);
+    let old = match run.tx.get(&state) {
+        Ok(old) => old,
+        Err(error) => return (host, Err(RunError::Host(error.to_string()))),
+    };
+    if let Some(old) = old {
+        run.tx.put(aside_key(run.bot, plugin, &run.conversation), old.to_vec());
+        run.tx.delete(state);
+    }
+    (host, Ok(()))
+}
+
+/// Has a plugin describe itself, without access to anything.
+pub(super) fn describe(
+    engine: &Engine,
+    code: &PluginPre<Host>,
+    context: Context,
+) -> (Context, Result<exported::Manifest, RunError>) {
+    let context = Arc::new(context);
+    let cpu = context.limits.cpu.max(DESCRIBE_CPU);
+    let host = Host::describing(Arc::clone(&context), Arc::new(Meter::new(cpu)));
+    // A thread of its own, because a runtime can't be entered from within another.
+    let described = std::thread::scope(|scope| {
+        let describe = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+            runtime.map_err(|error| RunError::Host(error.to_string()))?.block_on(describe_in(engine, code, host))
+        };
+        let thread = scope.spawn(describe);
+        thread.join().unwrap_or_else(|_| Err(RunError::Host("the thread that describes plugins panicked".to_owned())))
+    });
+    let context = Arc::into_inner(context).expect("the host that shared it is gone");
+    (context, described)
+}
+
+async fn describe_in(engine: &Engine, code: &PluginPre<Host>, host: Host) -> Result<exported::Manifest, RunError> {
+    let mut store = engine.store(host);
+    let guard = Guard::of(&store);
+    let work = async {
+        let guest = code.instantiate_async(&mut store).await?;
+        guest.botyard_plugin_handler().call_describe(&mut store).await
+    };
+    let answer = guard.watch(work).await;
+    finish(store, answer).1
+}
+
+/// What ends a guest's work from outside.
+struct Guard {
+    meter: Arc<Meter>,
+    deadline: Instant,
+}
+
+impl Guard {
+    fn of(store: &Store<Host>) -> Self {
+        let host = store.data();
+        let deadline = host.run.as_ref().map_or_else(|| Instant::now() + DESCRIBE_TIME, |run| run.deadline);
+        Self { meter: Arc::clone(&host.meter), deadline }
+    }
+
+    /// None when the deadline passed first.
+    async fn watch<T>(&self, work: impl Future<Output = wasmtime::Result<T>>) -> Option<wasmtime::Result<T>> {
+        tokio::time::timeout_at(self.deadline, self.meter.measure(work)).await.ok()
+    }
+}
+
+/// Throws the instance away, and says why there is no answer where there is none.
+fn finish<T>(store: Store<Host>, answer: Option<wasmtime::Result<T>>) -> (Host, Result<T, RunError>) {
+    let mut host = store.into_data();
+    let result = match answer {
+        Some(Ok(answer)) => Ok(answer),
+        Some(Err(error)) => Err(explain(&mut host, &error)),
+        None => Err(RunError::OutOfTime(host.context.limits.time)),
+    };
+    (host, result)
+}
+
+fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
+    let limits = &host.context.limits;
+    if error.is::<Exhausted>() {
+        return RunError::OutOfCpu(limits.cpu);
+    }
+    if let Some(failed) = error.downcast_ref::<HostFailed>() {
+        return RunError::Host(failed.to_string());
+    }
+    if host.memory.refused {
+        return RunError::OutOfMemory(limits.memory);
+    }
+    // Its first line is a heading.
+    let backtrace = error.downcast_ref::<WasmBacktrace>().map(ToString::to_string).unwrap_or_default();
+    let backtrace = backtrace.lines().skip(1).map(str::trim).collect::<Vec<_>>().join("\n");
+    if let Some(panic) = host.panic.take() {
+        return RunError::Panicked { message: panic.message, file: panic.file, line: panic.line, backtrace };
+    }
+    let message = match error.downcast_ref::<Trap>() {
+        Some(trap) => trap.to_string(),
+        None => error.root_cause().to_string(),
+    };
+    RunError::Trapped { message, backtrace }
+}

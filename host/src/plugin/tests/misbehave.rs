@@ -1,0 +1,203 @@
+//! Guests that do harm, and what becomes of it.
+
+use super::*;
+
+/// Grows by a page again and again, and traps once that is refused.
+const EAT: &str = "(loop $more (br_if $more (i32.ne (memory.grow (i32.const 1)) (i32.const -1)))) unreachable";
+
+#[tokio::test]
+async fn a_trap_tells_where() {
+    let bench = Bench::new();
+    let guest = Guest {
+        more: "(func $divide (param i32) (result i32) (i32.div_u (i32.const 1) (local.get 0)))",
+        handle: "(call $divide (i32.const 0))",
+        ..Default::default()
+    };
+    let plugin = bench.load(guest, settings());
+    match bench.run_and_commit(&plugin).await {
+        Err(RunError::Trapped { message, backtrace }) => {
+            assert!(message.contains("divide by zero"), "{message}");
+            assert!(backtrace.contains("divide") && backtrace.contains("handle"), "{backtrace}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_panic_has_its_text_and_place() {
+    let bench = Bench::new();
+    let panics = "(call $panicked (global.get $reason) (global.get $reason_len) (global.get $file)
+        (global.get $file_len) (i32.const 12) (i32.const 5)) unreachable";
+    match bench.handle(panics, settings()).await {
+        Err(RunError::Panicked { message, file, line, backtrace }) => {
+            assert_eq!((message.as_str(), file.as_str(), line), ("no such order", "src/lib.rs", 12));
+            assert!(backtrace.contains("handle"), "{backtrace}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_endless_loop_is_out_of_processor_time() {
+    let bench = Bench::new();
+    let cpu = Duration::from_millis(40);
+    let plugin = bench.load(
+        Guest { handle: "(loop $l (br $l)) unreachable", ..Default::default() },
+        limited(Limits { cpu, ..Limits::default() }),
+    );
+    let report = bench.run(&plugin, &invocation()).await;
+    assert_eq!(report.result, Err(RunError::OutOfCpu(cpu)));
+    assert!(report.cpu >= cpu && report.cpu < cpu * 5, "{:?}", report.cpu);
+}
+
+#[tokio::test]
+async fn waiting_between_bits_of_work_does_not_renew_the_budget() {
+    let bench = Bench::new();
+    let cpu = Duration::from_millis(20);
+    let nibbles = "(local $n i32) (loop $for_ever
+        (local.set $n (i32.const 3000000))
+        (loop $work (br_if $work (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (call $sleep (i64.const 1))
+        (br $for_ever)) unreachable";
+    let limits = Limits { cpu, ..Limits::default() };
+    assert_eq!(bench.handle(nibbles, limited(limits)).await, Err(RunError::OutOfCpu(cpu)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_wait_is_out_of_time_and_costs_no_processor_time() {
+    let bench = Bench::new();
+    let time = Duration::from_secs(10);
+    let waits = "(call $sleep (i64.const -1)) (global.get $done)";
+    let plugin =
+        bench.load(Guest { handle: waits, ..Default::default() }, limited(Limits { time, ..Limits::default() }));
+    let report = bench.run(&plugin, &invocation()).await;
+    assert_eq!(report.result, Err(RunError::OutOfTime(time)));
+    assert!(report.cpu < Duration::from_millis(50), "{:?}", report.cpu);
+}
+
+#[tokio::test]
+async fn memory_ends_at_the_limit() {
+    let bench = Bench::new();
+    let memory = 3 << 20;
+    let limits = Limits { memory, ..Limits::default() };
+    assert_eq!(bench.handle(EAT, limited(limits.clone())).await, Err(RunError::OutOfMemory(memory)));
+
+    // A guest that can do without is not hindered.
+    let frugal = "(drop (memory.grow (i32.const 1000))) (global.get $done)";
+    assert_eq!(bench.handle(frugal, limited(limits)).await, Ok(Verdict::Done));
+}
+
+#[tokio::test]
+async fn a_deep_recursion_is_a_trap_of_the_guest() {
+    let bench = Bench::new();
+    let result = bench.handle("(call $handle (local.get 0))", settings()).await;
+    match result {
+        Err(RunError::Trapped { message, .. }) => assert!(message.contains("stack"), "{message}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_failure_of_the_host_is_not_the_guests() {
+    let bench = Bench::new();
+    let mut tx = Tx::new(&bench.store);
+    tx.put(fsm::key(BOT, &name(), &conversation()), b"\xff".to_vec());
+    drop(bench.store.commit(tx.into_commit()).await.unwrap());
+    let result = bench.handle("(call $fsm_get (global.get $answer)) (global.get $done)", settings()).await;
+    assert!(matches!(result, Err(RunError::Host(_))), "{result:?}");
+}
+
+#[tokio::test]
+async fn effects_and_bytes_are_bounded() {
+    let bench = Bench::new();
+    let refused =
+        "(if (i32.ne (i32.load8_u (global.get $answer)) (i32.const 1)) (then unreachable)) (global.get $done)";
+    for limits in [
+        Limits { effects: 3, ..Limits::default() },
+        Limits { data: 12, ..Limits::default() },
+        Limits { value: 6, ..Limits::default() },
+    ] {
+        let result = bench.handle(&format!("{EFFECTS} {refused}"), limited(limits.clone())).await;
+        assert_eq!(result, Ok(Verdict::Done), "{limits:?}");
+    }
+}
+
+#[test]
+fn fifty_loops_at_once_leave_the_others_and_the_threads_alone() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("loops")
+        .enable_all()
+        .build()
+        .unwrap();
+    let bench = Arc::new(Bench::with_runs(64));
+    let cpu = Duration::from_millis(60);
+    let endless = Guest { handle: "(loop $l (br $l)) unreachable", ..Default::default() };
+    let loops = bench.load(endless, limited(Limits { cpu, ..Limits::default() }));
+    let healthy = bench.load(Guest::default(), settings());
+    runtime.block_on(async {
+        let spawn = |plugin: &Arc<Plugin>| {
+            let (bench, plugin) = (bench.clone(), plugin.clone());
+            tokio::spawn(async move { bench.run(&plugin, &invocation()).await.result })
+        };
+        let looping: Vec<_> = (0..50).map(|_| spawn(&loops)).collect();
+        let mut answered = 0;
+        while !looping.iter().all(|run| run.is_finished()) {
+            assert_eq!(spawn(&healthy).await.unwrap(), Ok(Verdict::Done));
+            answered += 1;
+            assert_eq!(threads(), 2);
+        }
+        assert!(answered >= 3, "{answered} answers while the loops were running");
+        for run in looping {
+            assert_eq!(run.await.unwrap(), Err(RunError::OutOfCpu(cpu)));
+        }
+    });
+}
+
+/// Threads of the runtime above.
+fn threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    // A thread may end between being listed and being read.
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok());
+    names.filter(|name| name.trim() == "loops").count()
+}
+
+#[tokio::test]
+async fn memory_comes_back_after_every_run() {
+    // Asks for 4 MiB, which must all be zero, touches every page of it, and waits for the others.
+    const TOUCH: &str = "(local $at i32) (local.set $at (i32.const 65536)) (drop (memory.grow (i32.const 64)))
+        (loop $more
+          (if (i32.load8_u (local.get $at)) (then unreachable))
+          (i32.store8 (local.get $at) (i32.const 1))
+          (br_if $more (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4096))) (i32.const 4200000))))
+        (call $sleep (i64.const 1))";
+    let bench = Bench::with_runs(32);
+    let plugins = ["(call $sleep (i64.const -1))", "", "(drop (memory.grow (i32.const 1000)))"].map(|end| {
+        let handle = format!("{TOUCH} {end} (global.get $done)");
+        bench.load(
+            Guest { handle: &handle, ..Default::default() },
+            limited(Limits {
+                time: Duration::from_millis(if end.contains("-1") { 50 } else { 30_000 }),
+                ..Limits::default()
+            }),
+        )
+    });
+    let before = resident();
+    let invocation = invocation();
+    for _ in 0..1_000 / 32 + 1 {
+        let runs = (0..32).map(|run| bench.run(&plugins[run % 3], &invocation));
+        for (run, report) in futures_util::future::join_all(runs).await.into_iter().enumerate() {
+            let late = matches!(report.result, Err(RunError::OutOfTime(_)));
+            assert!(report.result == Ok(Verdict::Done) || (late && run % 3 == 0), "{run}: {:?}", report.result);
+        }
+    }
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 64 << 20, "{grown} bytes more than before");
+}
+
+/// Bytes of this process in memory. Other tests of this binary share it, so only
+/// big differences mean something: 32 instances that kept what they got would be 128 MiB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap();
+    status.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}

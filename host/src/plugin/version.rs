@@ -1,0 +1,111 @@
+//! One version of a plugin: what a file became when it was loaded.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use sha2::{Digest, Sha256};
+
+use super::api::Host;
+use super::bindings::PluginPre;
+use super::engine::Engine;
+use super::{Grants, Limits, Manifest, grants};
+use crate::domain::PluginName;
+use crate::i18n::{Catalogs, Value};
+
+/// Tells versions apart: the beginning of the SHA-256 of the plugin's file, in hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Version(String);
+
+impl Version {
+    const DIGITS: usize = 12;
+
+    /// The version that a file holds.
+    #[must_use]
+    pub fn of(wasm: &[u8]) -> Self {
+        let mut hash = file_hash(wasm);
+        hash.truncate(Self::DIGITS);
+        Self(hash)
+    }
+
+    /// The digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The whole SHA-256 of a file, in hexadecimal.
+pub(super) fn file_hash(wasm: &[u8]) -> String {
+    Sha256::digest(wasm).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A loaded plugin, ready to run any number of times at once.
+pub struct Plugin {
+    /// The operator's name for it.
+    pub name: PluginName,
+    /// Which file it was made from.
+    pub version: Version,
+    /// What it says of itself.
+    pub manifest: Manifest,
+    /// What the operator should know though the plugin can serve.
+    pub warnings: Vec<String>,
+    pub(super) engine: Engine,
+    pub(super) code: PluginPre<Host>,
+    pub(super) context: Arc<Context>,
+}
+
+/// What every run of a version shares and none changes.
+pub(super) struct Context {
+    pub(super) name: PluginName,
+    /// JSON.
+    pub(super) config: String,
+    pub(super) secrets: BTreeMap<String, SecretString>,
+    pub(super) grants: Grants,
+    pub(super) limits: Limits,
+    /// The methods that the manifest declares.
+    pub(super) methods: Vec<String>,
+    /// The version of the states that the plugin writes; 0 when it keeps none.
+    pub(super) state_version: u32,
+    pub(super) catalogs: Catalogs,
+}
+
+impl Plugin {
+    /// A message from the plugin's catalogs, for what the host itself shows: the help of commands.
+    #[must_use]
+    pub fn translate(&self, locale: &str, key: &str, args: Vec<(String, Value)>) -> Option<String> {
+        self.context.catalogs.translate(locale, key, args)
+    }
+
+    /// The locales that the plugin can speak.
+    pub fn locales(&self) -> impl Iterator<Item = String> + '_ {
+        self.context.catalogs.locales()
+    }
+
+    /// What its runs may use.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.context.limits
+    }
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plugin").field("name", &self.name).field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// Methods that the plugin declares and will not be let call.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let exact = self.methods.iter().filter(|method| !method.ends_with('*'));
+        exact.filter_map(|method| grants::check(&self.name, &self.methods, &self.grants, method).err()).collect()
+    }
+}
