@@ -1,1 +1,140 @@
-//! (being written)
+//! Drains the outbox: calls that are committed go to Telegram in order per chat, as fast as the limits allow.
+//!
+//! - One task ([`Sender::run`]) owns the order: a lane per chat, one call of a lane in flight, lanes taking
+//!   turns, interactive before normal before bulk. `schedule` decides, given the time; `run` does.
+//! - Answers to queries, which expire within seconds, keep to no limit; reads that a plugin waits for neither.
+//! - A flood in one chat stops that chat alone, until the time that Telegram gave; the row remembers it over a
+//!   restart. Trouble of the network or the server is tried again, with the lane waiting.
+//! - A row leaves the store once Telegram has answered it. A crash in between sends it again: the Bot API has
+//!   no way to tell that a call was made before.
+//! - Memory holds the lanes, not the rows: these are read when it is their turn.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+
+use crate::domain::{BotId, Lane};
+use crate::store::rows::outbox::Priority;
+use crate::store::{self, Store};
+use crate::telegram::Client;
+
+mod backlog;
+mod decide;
+mod direct;
+mod outbound;
+mod run;
+mod schedule;
+#[cfg(test)]
+mod tests;
+
+use backlog::Waiting;
+use direct::Direct;
+
+/// How long one attempt may take, from connecting to the answer's last byte. Slower than Telegram gets in a
+/// busy channel.
+const CALL_DEADLINE: Duration = Duration::from_secs(35);
+
+/// The rates to keep to; 0 lifts a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SendSettings {
+    /// All calls together, answers to queries excepted.
+    pub overall_per_second: f64,
+    /// One private chat.
+    pub chat_per_second: f64,
+    /// One group or channel.
+    pub group_per_minute: f64,
+    /// All bulk calls together.
+    pub bulk_per_second: f64,
+}
+
+impl Default for SendSettings {
+    fn default() -> Self {
+        Self { overall_per_second: 30.0, chat_per_second: 1.0, group_per_minute: 20.0, bulk_per_second: 25.0 }
+    }
+}
+
+/// The one who sends. Clones are cheap and share the state.
+#[derive(Clone)]
+pub struct Sender {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Store,
+    client: Arc<Client>,
+    bot: BotId,
+    inbox: Mutex<Inbox>,
+    /// Wakes the task when something lies in the inbox.
+    wake: Notify,
+    token_refused: watch::Sender<bool>,
+}
+
+/// What waits for the task.
+struct Inbox {
+    /// What was in the outbox before anything of this process was; taken once.
+    backlog: Option<Result<Vec<Waiting>, store::Error>>,
+    committed: Vec<(Lane, u64, Priority)>,
+    direct: VecDeque<(Lane, Direct)>,
+    settings: SendSettings,
+    /// The task has ended, or was never to begin: nobody will take anything any more.
+    closed: bool,
+}
+
+impl Shared {
+    fn inbox(&self) -> std::sync::MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refuse_token(&self, refused: bool) {
+        self.token_refused.send_if_modified(|now| std::mem::replace(now, refused) != refused);
+    }
+}
+
+impl Sender {
+    /// A sender for the outbox of a bot.
+    ///
+    /// To be made before anything commits calls: it looks here for what an earlier process left (a second or
+    /// less for 100,000 chats); what comes later, [`Sender::committed`] tells.
+    #[must_use]
+    pub fn new(store: Store, client: Arc<Client>, bot: BotId, settings: SendSettings) -> Self {
+        let inbox = Inbox {
+            backlog: Some(backlog::read(&store, bot)),
+            committed: Vec::new(),
+            direct: VecDeque::new(),
+            settings,
+            closed: false,
+        };
+        let (token_refused, _) = watch::channel(false);
+        let shared = Shared { store, client, bot, inbox: Mutex::new(inbox), wake: Notify::new(), token_refused };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Sends until told to stop: then begins nothing new, gives what is in flight a short time to end, and
+    /// answers direct calls that wait. To be called once.
+    pub async fn run(&self, stop: watch::Receiver<bool>) {
+        run::run(&self.shared, stop).await;
+        let mut inbox = self.shared.inbox();
+        inbox.closed = true;
+        inbox.direct.clear();
+    }
+
+    /// Tells of rows that are durable now, those of a lane in order. Never blocks.
+    pub fn committed(&self, rows: impl IntoIterator<Item = (Lane, u64, Priority)>) {
+        self.shared.inbox().committed.extend(rows);
+        self.shared.wake.notify_one();
+    }
+
+    /// Keeps to other rates from now on.
+    pub fn reconfigure(&self, settings: SendSettings) {
+        self.shared.inbox().settings = settings;
+        self.shared.wake.notify_one();
+    }
+
+    /// True while Telegram refuses the token: all calls wait then, but for one now and then that tries.
+    #[must_use]
+    pub fn token_refused(&self) -> watch::Receiver<bool> {
+        self.shared.token_refused.subscribe()
+    }
+}

@@ -1,0 +1,129 @@
+//! Calls whose answer somebody waits for, a handler that runs.
+//!
+//! They take their place in the lane of their chat, after the replies that are queued there already and before
+//! bulk, and pass the same limits. Whoever waits is answered within the deadline: with *flooded*, if the call
+//! could not begin. Reads and answers to queries, which have no limit, don't queue at all.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use tokio::time::{self, Instant};
+
+use super::decide::{self, History, Next};
+use super::{CALL_DEADLINE, Sender};
+use crate::domain::{Lane, PluginName};
+use crate::telegram::Error;
+use crate::telegram::lane_of;
+
+/// The task answers at the deadline; this is for the case that there is no task.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// One call that waits for its turn.
+pub(super) struct Direct {
+    pub(super) method: String,
+    pub(super) params: Bytes,
+    pub(super) deadline: Instant,
+    /// The row of its lane that goes before it; 0 for none.
+    pub(super) after: u64,
+    pub(super) failures: u32,
+    reply: oneshot::Sender<Result<Bytes, Error>>,
+}
+
+impl Direct {
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.reply.is_closed()
+    }
+
+    pub(super) fn answer(self, result: Result<Bytes, Error>) {
+        // Whoever went away needs no answer.
+        self.reply.send(result).ok();
+    }
+
+    /// The token is refused just now.
+    pub(super) fn unauthorized(self) {
+        let method = self.method.clone();
+        self.answer(Err(Error::Unauthorized { method, description: "the token was refused a moment ago".to_owned() }));
+    }
+
+    /// Its lane is not free before `free_at`, too late for it.
+    pub(super) fn flooded(self, free_at: Instant, now: Instant) {
+        let retry_after = (free_at - now).max(Duration::from_secs(1));
+        let method = self.method.clone();
+        self.answer(Err(Error::Flooded { method, retry_after }));
+    }
+}
+
+impl Sender {
+    /// Calls a method for a plugin and waits for the `result`, JSON text; at most until the deadline.
+    ///
+    /// Trouble of the network or the server is tried again while there is time.
+    ///
+    /// # Errors
+    /// As [`Error`] says; `Flooded` where waiting for the chat's turn would take longer than the deadline.
+    pub async fn call(
+        &self,
+        plugin: &PluginName,
+        method: &str,
+        params: String,
+        deadline: Duration,
+    ) -> Result<String, Error> {
+        let lane = lane_of(method, &params);
+        let deadline = Instant::now() + deadline;
+        let reads = method.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("get"));
+        let params = Bytes::from(params);
+        let result = if reads || lane.is_urgent() {
+            self.call_at_once(method, params, deadline).await
+        } else {
+            let (reply, answer) = oneshot::channel();
+            let direct = Direct { method: method.to_owned(), params, deadline, after: 0, failures: 0, reply };
+            self.enqueue(lane, direct);
+            match time::timeout_at(deadline + GRACE, answer).await {
+                Ok(Ok(result)) => result,
+                // Nobody answers any more: the task has ended, with this call in flight or waiting.
+                Ok(Err(_)) => Err(unknown(method, "the host stops")),
+                Err(_) => Err(unknown(method, "the host is too busy to tell")),
+            }
+        };
+        match result {
+            Ok(result) => Ok(text(result)),
+            Err(error) => {
+                tracing::debug!(%plugin, %error, "a plugin's call failed");
+                Err(error)
+            }
+        }
+    }
+
+    /// Puts it where the task finds it; drops it, which answers it, if there is no task any more.
+    fn enqueue(&self, lane: Lane, direct: Direct) {
+        let mut inbox = self.shared.inbox();
+        if !inbox.closed {
+            inbox.direct.push_back((lane, direct));
+            self.shared.wake.notify_one();
+        }
+    }
+
+    async fn call_at_once(&self, method: &str, params: Bytes, deadline: Instant) -> Result<Bytes, Error> {
+        let mut failures = 0;
+        loop {
+            let attempt = deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
+            let error = match self.shared.client.call(method, params.clone(), attempt).await {
+                Ok(result) => return Ok(result),
+                Err(error) => error,
+            };
+            failures += 1;
+            match decide::next(&error, History { failures, ..History::default() }, rand::random()) {
+                Next::Retry(wait) | Next::Flood(wait) if Instant::now() + wait < deadline => time::sleep(wait).await,
+                _ => return Err(error),
+            }
+        }
+    }
+}
+
+fn text(result: Bytes) -> String {
+    String::from_utf8(result.into()).expect("JSON that was parsed is UTF-8")
+}
+
+fn unknown(method: &str, reason: &str) -> Error {
+    Error::UnknownOutcome { method: method.to_owned(), reason: reason.to_owned() }
+}

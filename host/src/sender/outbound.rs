@@ -1,0 +1,45 @@
+//! The sender as plugins see it: direct calls, with errors in the plugin API's words.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use super::Sender;
+use crate::domain::PluginName;
+use crate::plugin::{CallError, Outbound};
+use crate::telegram::Error;
+
+impl Outbound for Sender {
+    fn call(
+        &self,
+        plugin: &PluginName,
+        method: &str,
+        params: String,
+        deadline: Duration,
+    ) -> BoxFuture<'_, Result<String, CallError>> {
+        let (plugin, method) = (plugin.clone(), method.to_owned());
+        Box::pin(async move {
+            Sender::call(self, &plugin, &method, params, deadline).await.map_err(|error| call_error(&error))
+        })
+    }
+}
+
+fn call_error(error: &Error) -> CallError {
+    match error {
+        Error::Refused { code, description, migrate_to, .. } => {
+            CallError::Refused { code: *code, description: description.clone(), migrated_to: *migrate_to }
+        }
+        Error::Unauthorized { description, .. } => {
+            CallError::Refused { code: 401, description: description.clone(), migrated_to: None }
+        }
+        Error::Conflict { description, .. } => {
+            CallError::Refused { code: 409, description: description.clone(), migrated_to: None }
+        }
+        Error::Flooded { retry_after, .. } => CallError::Flooded(*retry_after),
+        Error::Unreachable { .. } => CallError::Unreachable(error.to_string()),
+        // Telegram words its own trouble as an answer, but nothing says whether the call went through before.
+        Error::ServerError { .. } | Error::BadAnswer { .. } | Error::UnknownOutcome { .. } => {
+            CallError::UnknownOutcome(error.to_string())
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! The loop: asks [`Schedule`] what comes next, makes the calls, and writes down what became of them.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use metrics::{Gauge, counter, gauge};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{self, Instant};
+
+use super::decide::{self, History, Next};
+use super::direct::Direct;
+use super::schedule::{End, Schedule, Work};
+use super::{CALL_DEADLINE, Shared, backlog};
+use crate::domain::Lane;
+use crate::store::rows::outbox::{self, OutboxRow};
+use crate::store::{self, Commit, Op};
+use crate::telegram::Error;
+
+/// What is in flight may take so long to end after the stop signal.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+/// A store that can't be read is about to stop the host.
+const STORE_TROUBLE: Duration = Duration::from_secs(1);
+/// A wait that somebody may wonder about.
+const LONG_FLOOD: Duration = Duration::from_secs(30);
+/// So many failed calls without a success between them are an outage.
+const OUTAGE: u32 = 5;
+/// While something succeeded within so long, Telegram is there.
+const HEALTHY: Duration = Duration::from_secs(60);
+
+/// A call that has ended.
+enum Done {
+    Row { lane: Lane, number: u64, ending: Ending },
+    Direct { lane: Lane, direct: Direct, result: Result<Bytes, Error> },
+}
+
+enum Ending {
+    /// The row, without its parameters, and what came of it.
+    Called(Box<OutboxRow>, Result<(), Error>),
+    /// It is not in the store.
+    Missing,
+    Unreadable(String),
+    StoreFailed(store::Error),
+}
+
+struct Loop<'a> {
+    shared: &'a Arc<Shared>,
+    schedule: Schedule,
+    calls: JoinSet<Done>,
+    /// What the store has to be told.
+    ops: Vec<Op>,
+    /// Rows of this process that are not done; an earlier one's, up to `backlog_end`, are not counted.
+    queued: u64,
+    backlog_end: u64,
+    queue: Gauge,
+    failed_in_a_row: u32,
+}
+
+pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
+    let settings = shared.inbox().settings;
+    let mut this = Loop {
+        shared,
+        schedule: Schedule::new(&settings),
+        calls: JoinSet::new(),
+        ops: Vec::new(),
+        queued: 0,
+        backlog_end: 0,
+        queue: gauge!("botyard_send_queue"),
+        failed_in_a_row: 0,
+    };
+    let told_to_stop = async move {
+        // Whoever drops the signal has gone, which is a reason to stop as well.
+        stop.wait_for(|stop| *stop).await.ok();
+    };
+    tokio::pin!(told_to_stop);
+    let begun = tokio::select! {
+        biased;
+        () = &mut told_to_stop => return,
+        begun = this.begin() => begun,
+    };
+    if let Err(error) = begun {
+        tracing::error!(%error, "the outbox can't be read, nothing is sent");
+        return;
+    }
+    let mut settings = settings;
+    loop {
+        this.take_inbox(&mut settings);
+        let now = Instant::now();
+        while let Some(work) = this.schedule.next(now) {
+            this.start(work);
+        }
+        let wake_at = this.schedule.wake_at(now);
+        tokio::select! {
+            biased;
+            () = &mut told_to_stop => break,
+            Some(done) = this.calls.join_next() => {
+                this.finish(done);
+                while let Some(done) = this.calls.try_join_next() {
+                    this.finish(done);
+                }
+                this.write();
+            }
+            () = shared.wake.notified() => {}
+            () = time::sleep_until(wake_at.unwrap_or(now)), if wake_at.is_some() => {}
+        }
+    }
+    this.end().await;
+}
+
+impl Loop<'_> {
+    /// Takes up what an earlier process has left. That was read from its files, which may be ahead of the disk.
+    async fn begin(&mut self) -> Result<(), store::Error> {
+        self.shared.store.flushed().await?;
+        let backlog = self.shared.inbox().backlog.take();
+        let backlog = backlog.unwrap_or_else(|| Ok(Vec::new()))?;
+        if !backlog.is_empty() {
+            tracing::info!(chats = backlog.len(), "going on with the calls that were waiting");
+        }
+        let now = Instant::now();
+        let unix_now = unix_now();
+        for waiting in backlog {
+            self.backlog_end = self.backlog_end.max(waiting.last);
+            if waiting.not_before > unix_now {
+                self.schedule.block(waiting.lane, now + Duration::from_millis(waiting.not_before - unix_now), now);
+            }
+            self.schedule.add(waiting.lane, waiting.head, waiting.last, waiting.priority, now);
+        }
+        Ok(())
+    }
+
+    fn take_inbox(&mut self, settings: &mut super::SendSettings) {
+        let (committed, direct, wanted) = {
+            let mut inbox = self.shared.inbox();
+            (std::mem::take(&mut inbox.committed), std::mem::take(&mut inbox.direct), inbox.settings)
+        };
+        let now = Instant::now();
+        if *settings != wanted {
+            *settings = wanted;
+            self.schedule.reconfigure(settings, now);
+        }
+        self.queued += committed.len() as u64;
+        for (lane, number, priority) in committed {
+            self.schedule.add(lane, number, number, priority, now);
+        }
+        for (lane, direct) in direct {
+            self.schedule.add_direct(lane, direct, now);
+        }
+        self.queue.set(self.queued as f64);
+    }
+
+    fn start(&mut self, work: Work) {
+        let shared = self.shared.clone();
+        match work {
+            Work::Row { lane, number } => self.calls.spawn(async move {
+                let ending = deliver(&shared, lane, number).await;
+                Done::Row { lane, number, ending }
+            }),
+            Work::Direct { lane, direct } => self.calls.spawn(async move {
+                let attempt = direct.deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
+                let result = shared.client.call(&direct.method, direct.params.clone(), attempt).await;
+                Done::Direct { lane, direct, result }
+            }),
+        };
+    }
+
+    fn finish(&mut self, done: Result<Done, tokio::task::JoinError>) {
+        let now = Instant::now();
+        match done {
+            Ok(Done::Row { lane, number, ending }) => self.finish_row(lane, number, ending, now),
+            Ok(Done::Direct { lane, direct, result }) => self.finish_direct(lane, direct, result, now),
+            // A lane whose call is gone would wait for ever: better to be seen failing.
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    fn finish_row(&mut self, lane: Lane, number: u64, ending: Ending, now: Instant) {
+        match ending {
+            Ending::Called(row, Ok(())) => {
+                self.note_success();
+                tracing::debug!(plugin = %row.plugin, event = row.event, method = row.method, "sent");
+                self.row_done(lane, number, true, now);
+            }
+            Ending::Called(row, Err(error)) => self.row_failed(lane, number, &row, &error, now),
+            Ending::Missing => self.row_over(lane, number, false, now),
+            Ending::Unreadable(error) => {
+                tracing::error!(?lane, number, error, "a queued call can't be read; it stays in the store, unsent");
+                self.row_over(lane, number, false, now);
+            }
+            Ending::StoreFailed(error) => {
+                tracing::error!(%error, "a queued call can't be read");
+                self.schedule.finish(lane, End::RowStays, false, Some(now + STORE_TROUBLE), now);
+            }
+        }
+    }
+
+    fn row_failed(&mut self, lane: Lane, number: u64, row: &OutboxRow, error: &Error, now: Instant) {
+        let chat_id = chat_of(lane);
+        let plugin = &row.plugin;
+        let history = self.history(lane, error, now);
+        let seen = may_have_been_seen(error);
+        match decide::next(error, history, rand::random()) {
+            Next::Refused => {
+                self.note_success();
+                tracing::warn!(%plugin, chat_id, event = row.event, "{error}");
+                counter!("botyard_send_dropped_total", "reason" => "refused").increment(1);
+                self.row_done(lane, number, true, now);
+            }
+            Next::GiveUp => {
+                let failures = history.failures;
+                tracing::error!(%plugin, chat_id, event = row.event, failures, %error, "a queued call is given up");
+                counter!("botyard_send_dropped_total", "reason" => "given_up").increment(1);
+                self.row_done(lane, number, seen, now);
+            }
+            Next::Retry(wait) => {
+                self.note_trouble(error);
+                tracing::debug!(%plugin, chat_id, event = row.event, %error, ?wait, "a queued call will be tried again");
+                self.schedule.finish(lane, End::RowStays, seen, Some(now + wait), now);
+            }
+            Next::Flood(wait) => {
+                self.note_flood(lane, wait);
+                self.remember(lane, number, wait);
+                self.schedule.finish(lane, End::RowStays, true, Some(now + wait), now);
+            }
+            Next::Halt(wait) => {
+                self.halt(error, now + wait);
+                self.schedule.finish(lane, End::RowStays, true, None, now);
+            }
+        }
+    }
+
+    fn finish_direct(&mut self, lane: Lane, mut direct: Direct, result: Result<Bytes, Error>, now: Instant) {
+        let error = match result {
+            Ok(result) => {
+                self.note_success();
+                direct.answer(Ok(result));
+                return self.schedule.finish(lane, End::DirectDone, true, None, now);
+            }
+            Err(error) => error,
+        };
+        direct.failures += 1;
+        let seen = may_have_been_seen(&error);
+        let history = History { failures: direct.failures, ..History::default() };
+        let (wait, is_flood) = match decide::next(&error, history, rand::random()) {
+            Next::Retry(wait) => {
+                self.note_trouble(&error);
+                (Some(wait), false)
+            }
+            Next::Flood(wait) => {
+                self.note_flood(lane, wait);
+                (Some(wait), true)
+            }
+            Next::Halt(wait) => {
+                self.halt(&error, now + wait);
+                (None, false)
+            }
+            Next::Refused | Next::GiveUp => (None, false),
+        };
+        match wait.map(|wait| now + wait) {
+            Some(until) if until < direct.deadline => {
+                self.schedule.finish(lane, End::DirectStays(direct), seen, Some(until), now);
+            }
+            until => {
+                direct.answer(Err(error));
+                self.schedule.finish(lane, End::DirectDone, seen, until.filter(|_| is_flood), now);
+            }
+        }
+    }
+
+    fn history(&mut self, lane: Lane, error: &Error, now: Instant) -> History {
+        let (failures, since) =
+            if error.is_transient() { self.schedule.count_failure(lane, now) } else { (0, Duration::ZERO) };
+        let others_succeed = self.shared.client.succeeded_within(HEALTHY);
+        History { failures, since, urgent: lane.is_urgent(), others_succeed }
+    }
+
+    /// The row is over and leaves the store.
+    fn row_done(&mut self, lane: Lane, number: u64, seen: bool, now: Instant) {
+        self.ops.push(Op::Delete { key: outbox::key(self.shared.bot, lane, number) });
+        self.row_over(lane, number, seen, now);
+    }
+
+    fn row_over(&mut self, lane: Lane, number: u64, seen: bool, now: Instant) {
+        if number > self.backlog_end {
+            self.queued = self.queued.saturating_sub(1);
+        }
+        let last = self.schedule.last_row(lane);
+        let next = backlog::next(&self.shared.store, self.shared.bot, lane, number, last).unwrap_or_else(|error| {
+            tracing::error!(%error, "the outbox can't be read, its rows wait for the next start");
+            None
+        });
+        self.schedule.finish(lane, End::RowDone(next), seen, None, now);
+    }
+
+    /// Writes the deadline of a flood into the row, so that it holds over a restart.
+    fn remember(&mut self, lane: Lane, number: u64, wait: Duration) {
+        let key = outbox::key(self.shared.bot, lane, number);
+        let row = self.shared.store.get(&key).ok().flatten().and_then(|value| OutboxRow::decode(&value).ok());
+        if let Some(mut row) = row {
+            row.not_before = unix_now().saturating_add(millis(wait));
+            self.ops.push(Op::Put { key, value: row.encode() });
+        }
+    }
+
+    fn write(&mut self) {
+        if !self.ops.is_empty() {
+            self.shared.store.submit(Commit { ops: std::mem::take(&mut self.ops), ..Commit::default() });
+        }
+    }
+
+    fn note_success(&mut self) {
+        if std::mem::take(&mut self.failed_in_a_row) >= OUTAGE {
+            tracing::info!("Telegram answers again");
+        }
+        if self.schedule.is_halted() {
+            self.schedule.resume();
+            self.shared.refuse_token(false);
+            tracing::info!("Telegram takes the token again");
+        }
+    }
+
+    fn note_trouble(&mut self, error: &Error) {
+        self.failed_in_a_row = self.failed_in_a_row.saturating_add(1);
+        if self.failed_in_a_row == OUTAGE {
+            tracing::warn!(%error, "calls fail one after another; they wait and are tried again");
+        }
+    }
+
+    fn note_flood(&self, lane: Lane, wait: Duration) {
+        counter!("botyard_send_flood_waits_total").increment(1);
+        let chat_id = chat_of(lane);
+        if wait > LONG_FLOOD {
+            tracing::warn!(chat_id, ?wait, "flood control: the chat has to wait");
+        } else {
+            tracing::debug!(chat_id, ?wait, "flood control: the chat has to wait");
+        }
+    }
+
+    fn halt(&mut self, error: &Error, until: Instant) {
+        if !self.schedule.is_halted() {
+            tracing::error!(%error, "Telegram refuses the token; all calls wait. Put a valid one in place and restart");
+        }
+        self.schedule.halt(until);
+        self.shared.refuse_token(true);
+    }
+
+    /// Begins nothing new. What does not end in time is sent again at the next start.
+    async fn end(mut self) {
+        let all = async {
+            while let Some(done) = self.calls.join_next().await {
+                self.finish(done);
+                self.write();
+            }
+        };
+        if time::timeout(STOP_GRACE, all).await.is_err() {
+            tracing::warn!(calls = self.calls.len(), "stopping with calls in flight; they will be sent again");
+        }
+        self.write();
+    }
+}
+
+/// Makes the call of one row.
+async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
+    let mut row = match shared.store.get(&outbox::key(shared.bot, lane, number)) {
+        Ok(Some(value)) => match OutboxRow::decode(&value) {
+            Ok(row) => Box::new(row),
+            Err(error) => return Ending::Unreadable(error.to_string()),
+        },
+        Ok(None) => return Ending::Missing,
+        Err(error) => return Ending::StoreFailed(error),
+    };
+    let params = Bytes::from(std::mem::take(&mut row.params));
+    let result = shared.client.call(&row.method, params, CALL_DEADLINE).await.map(drop);
+    Ending::Called(row, result)
+}
+
+/// True unless the call certainly did not reach Telegram.
+fn may_have_been_seen(error: &Error) -> bool {
+    !matches!(error, Error::Unreachable { .. })
+}
+
+fn chat_of(lane: Lane) -> Option<i64> {
+    match lane {
+        Lane::Chat(chat) => Some(chat.0),
+        _ => None,
+    }
+}
+
+/// What stands in a row must hold in the next process, so it is the wall clock's.
+fn unix_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,288 @@
+//! Whose turn it is: lanes, classes and paces. No clock and no I/O; every question comes with the time.
+//!
+//! - A lane has at most one call in flight and, while it waits for a time, at most one timer that counts; what
+//!   else lies in the queues and the heap is stale and is recognised by the lane's [`Phase`].
+//! - A lane's calls go in order, so a call that has bulk before it in its lane lends the bulk its own class.
+//! - A lane that has nothing to send is forgotten as soon as its pace is as good as new.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::SendSettings;
+use super::direct::Direct;
+use crate::domain::Lane;
+use crate::limit::{Pace, Quota};
+use crate::store::rows::outbox::Priority;
+
+mod lane;
+mod quotas;
+
+use lane::{CLASSES, Class, LaneState, Phase};
+use quotas::Quotas;
+
+/// Calls in flight, of all lanes together.
+const MOST_IN_FLIGHT: usize = 100;
+/// More that answers to queries may be: they must not wait for slow calls.
+const RESERVED_FOR_URGENT: usize = 28;
+
+/// What to do now.
+pub(super) enum Work {
+    Row { lane: Lane, number: u64 },
+    Direct { lane: Lane, direct: Direct },
+}
+
+/// How a call of a lane has ended.
+pub(super) enum End {
+    /// The head is done; the lane's next row, if there is one.
+    RowDone(Option<(u64, Priority)>),
+    /// The head stays.
+    RowStays,
+    DirectDone,
+    /// To be tried again.
+    DirectStays(Direct),
+}
+
+pub(super) struct Schedule {
+    lanes: HashMap<Lane, LaneState>,
+    ready: [VecDeque<Lane>; CLASSES.len()],
+    timers: BinaryHeap<Reverse<(Instant, Lane)>>,
+    /// When a direct call that has not begun is too late.
+    deadlines: BinaryHeap<Reverse<(Instant, Lane)>>,
+    quotas: Quotas,
+    overall: Pace,
+    bulk: Pace,
+    in_flight: usize,
+    /// Until then, nothing goes; after it, one call at a time until [`Schedule::resume`].
+    halted_until: Option<Instant>,
+}
+
+impl Schedule {
+    pub(super) fn new(settings: &SendSettings) -> Self {
+        Self {
+            lanes: HashMap::new(),
+            ready: Default::default(),
+            timers: BinaryHeap::new(),
+            deadlines: BinaryHeap::new(),
+            quotas: Quotas::new(settings),
+            overall: Pace::default(),
+            bulk: Pace::default(),
+            in_flight: 0,
+            halted_until: None,
+        }
+    }
+
+    pub(super) fn reconfigure(&mut self, settings: &SendSettings, now: Instant) {
+        self.quotas = Quotas::new(settings);
+        let waiting = |(lane, state): (&Lane, &LaneState)| matches!(state.phase, Phase::Waiting(_)).then_some(*lane);
+        for lane in self.lanes.iter().filter_map(waiting).collect::<Vec<_>>() {
+            self.settle(lane, now);
+        }
+    }
+
+    /// Nothing of the lane goes before `until`.
+    pub(super) fn block(&mut self, id: Lane, until: Instant, now: Instant) {
+        let lane = self.lanes.entry(id).or_insert_with(LaneState::new);
+        lane.blocked_until = lane.blocked_until.max(Some(until));
+        self.settle(id, now);
+    }
+
+    /// A row is there, and those from `number` to `last` are too.
+    pub(super) fn add(&mut self, id: Lane, number: u64, last: u64, priority: Priority, now: Instant) {
+        let lane = self.lanes.entry(id).or_insert_with(LaneState::new);
+        lane.head.get_or_insert(number);
+        lane.last = lane.last.max(last);
+        lane.raise(number, priority);
+        self.settle(id, now);
+    }
+
+    pub(super) fn add_direct(&mut self, id: Lane, mut direct: Direct, now: Instant) {
+        let lane = self.lanes.entry(id).or_insert_with(LaneState::new);
+        direct.after = if lane.head.is_some() { lane.last } else { 0 };
+        let free_at = lane.free_at(self.quotas.of(id), now);
+        if self.halted_until.is_some_and(|until| until > now) {
+            direct.unauthorized();
+        } else if free_at > direct.deadline {
+            direct.flooded(free_at, now);
+        } else {
+            self.deadlines.push(Reverse((direct.deadline, id)));
+            lane.direct.push_back(direct);
+        }
+        self.settle(id, now);
+    }
+
+    /// What comes next, if something can go now. Counts it as in flight.
+    pub(super) fn next(&mut self, now: Instant) -> Option<Work> {
+        self.fire(now);
+        for class in CLASSES {
+            while self.has_room(class) && self.open_at(class, now) <= now {
+                let Some(id) = self.ready[class as usize].pop_front() else { break };
+                if let Some(work) = self.start(id, class, now) {
+                    return Some(work);
+                }
+            }
+        }
+        None
+    }
+
+    /// When to ask again, if nothing else happens before.
+    pub(super) fn wake_at(&self, now: Instant) -> Option<Instant> {
+        let timers = [self.timers.peek(), self.deadlines.peek()].into_iter().flatten().map(|Reverse((at, _))| *at);
+        let queues = CLASSES
+            .into_iter()
+            .filter(|class| self.has_room(*class) && !self.ready[*class as usize].is_empty())
+            .map(|class| self.open_at(class, now));
+        timers.chain(queues).min()
+    }
+
+    /// The last row of a lane that is durable.
+    pub(super) fn last_row(&self, id: Lane) -> u64 {
+        self.lanes.get(&id).map_or(0, |lane| lane.last)
+    }
+
+    /// Counts a failure of the lane's head: how many there were in a row, and for how long.
+    pub(super) fn count_failure(&mut self, id: Lane, now: Instant) -> (u32, Duration) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return (1, Duration::ZERO) };
+        lane.failures = lane.failures.saturating_add(1);
+        (lane.failures, now - *lane.failing_since.get_or_insert(now))
+    }
+
+    /// A call has ended. The lane goes on, not before `blocked_until` if that is given. `seen` tells that
+    /// the call may have reached Telegram, which then counts it.
+    pub(super) fn finish(&mut self, id: Lane, end: End, seen: bool, blocked_until: Option<Instant>, now: Instant) {
+        self.in_flight -= 1;
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        // Counted from the end of the call: its arrival lies before that, so the next one is surely late enough.
+        if let (true, Some(quota)) = (seen, self.quotas.of(id)) {
+            lane.pace.take(quota, 1, now);
+        }
+        lane.blocked_until = lane.blocked_until.max(blocked_until).filter(|until| *until > now);
+        match end {
+            End::RowDone(next) => {
+                lane.head = next.map(|(number, _)| number);
+                (lane.failures, lane.failing_since) = (0, None);
+                if let Some((number, priority)) = next {
+                    lane.raise(number, priority);
+                }
+            }
+            End::RowStays | End::DirectDone => {}
+            End::DirectStays(direct) => {
+                self.deadlines.push(Reverse((direct.deadline, id)));
+                lane.direct.push_front(direct);
+            }
+        }
+        lane.phase = Phase::Settling;
+        self.settle(id, now);
+    }
+
+    pub(super) fn halt(&mut self, until: Instant) {
+        self.halted_until = Some(until);
+    }
+
+    pub(super) fn resume(&mut self) {
+        self.halted_until = None;
+    }
+
+    pub(super) fn is_halted(&self) -> bool {
+        self.halted_until.is_some()
+    }
+
+    /// How many lanes have something to send, or sent something a moment ago.
+    #[cfg(test)]
+    pub(super) fn n_lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    fn has_room(&self, class: Class) -> bool {
+        let room = match (self.halted_until, class) {
+            (Some(_), _) => 1,
+            (None, Class::Urgent) => MOST_IN_FLIGHT + RESERVED_FOR_URGENT,
+            (None, _) => MOST_IN_FLIGHT,
+        };
+        self.in_flight < room
+    }
+
+    fn open_at(&self, class: Class, now: Instant) -> Instant {
+        let ready_at = |quota: &Option<Quota>, pace: &Pace| quota.as_ref().map(|quota| pace.ready_at(quota, 1, now));
+        let overall = ready_at(&self.quotas.overall, &self.overall).filter(|_| class != Class::Urgent);
+        let bulk = ready_at(&self.quotas.bulk, &self.bulk).filter(|_| class == Class::Bulk);
+        [overall, bulk, self.halted_until].into_iter().flatten().fold(now, Instant::max)
+    }
+
+    fn start(&mut self, id: Lane, class: Class, now: Instant) -> Option<Work> {
+        let lane = self.lanes.get_mut(&id)?;
+        if lane.phase != Phase::Ready(class) {
+            return None;
+        }
+        lane.direct.retain(|direct| !direct.is_abandoned());
+        if lane.class(id) != Some(class) {
+            self.settle(id, now);
+            return None;
+        }
+        let work = match lane.take_direct() {
+            Some(direct) => Work::Direct { lane: id, direct },
+            None => Work::Row { lane: id, number: lane.head? },
+        };
+        lane.phase = Phase::InFlight;
+        self.in_flight += 1;
+        if let (Some(quota), true) = (&self.quotas.overall, class != Class::Urgent) {
+            self.overall.take(quota, 1, now);
+        }
+        if let (Some(quota), Class::Bulk) = (&self.quotas.bulk, class) {
+            self.bulk.take(quota, 1, now);
+        }
+        Some(work)
+    }
+
+    /// What was to happen by now.
+    fn fire(&mut self, now: Instant) {
+        while let Some(Reverse((at, id))) = self.timers.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+            self.timers.pop();
+            if self.lanes.get(&id).is_some_and(|lane| lane.phase == Phase::Waiting(at)) {
+                self.settle(id, now);
+            }
+        }
+        while let Some(Reverse((_, id))) = self.deadlines.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+            self.deadlines.pop();
+            let Some(lane) = self.lanes.get_mut(&id) else { continue };
+            let free_at = lane.free_at(self.quotas.of(id), now);
+            let (late, in_time): (VecDeque<_>, _) =
+                std::mem::take(&mut lane.direct).into_iter().partition(|direct| direct.deadline <= now);
+            lane.direct = in_time;
+            late.into_iter().for_each(|direct| direct.flooded(free_at, now));
+            self.settle(id, now);
+        }
+    }
+
+    /// Puts a lane where it belongs.
+    fn settle(&mut self, id: Lane, now: Instant) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        if lane.phase == Phase::InFlight {
+            return;
+        }
+        let quota = self.quotas.of(id);
+        let (class, at) = match lane.class(id) {
+            Some(class) => (Some(class), lane.free_at(quota, now)),
+            None => (None, lane.rested_at(quota, now)),
+        };
+        match class {
+            _ if at > now => {
+                if lane.phase != Phase::Waiting(at) {
+                    lane.phase = Phase::Waiting(at);
+                    self.timers.push(Reverse((at, id)));
+                }
+            }
+            None => {
+                self.lanes.remove(&id);
+            }
+            Some(class) => {
+                if lane.phase != Phase::Ready(class) {
+                    lane.phase = Phase::Ready(class);
+                    self.ready[class as usize].push_back(id);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! One lane: what waits in it, and what holds it back.
+
+use std::collections::VecDeque;
+
+use tokio::time::Instant;
+
+use super::super::direct::Direct;
+use crate::domain::Lane;
+use crate::limit::{Pace, Quota};
+use crate::store::rows::outbox::Priority;
+
+/// In the order in which they go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    Urgent,
+    Interactive,
+    Normal,
+    Bulk,
+}
+
+pub(super) const CLASSES: [Class; 4] = [Class::Urgent, Class::Interactive, Class::Normal, Class::Bulk];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Between two phases.
+    Settling,
+    /// In the queue of a class.
+    Ready(Class),
+    /// Until then: to send, or to be forgotten.
+    Waiting(Instant),
+    InFlight,
+}
+
+pub(super) struct LaneState {
+    pub(super) phase: Phase,
+    /// The first row and the last; both durable.
+    pub(super) head: Option<u64>,
+    pub(super) last: u64,
+    /// Rows up to here go as interactive ones, because one that is waits among them.
+    interactive_up_to: u64,
+    normal_up_to: u64,
+    pub(super) direct: VecDeque<Direct>,
+    pub(super) pace: Pace,
+    pub(super) blocked_until: Option<Instant>,
+    /// Failures of the head in a row, and when they began.
+    pub(super) failures: u32,
+    pub(super) failing_since: Option<Instant>,
+}
+
+impl LaneState {
+    pub(super) fn new() -> Self {
+        Self {
+            phase: Phase::Settling,
+            head: None,
+            last: 0,
+            interactive_up_to: 0,
+            normal_up_to: 0,
+            direct: VecDeque::new(),
+            pace: Pace::default(),
+            blocked_until: None,
+            failures: 0,
+            failing_since: None,
+        }
+    }
+
+    pub(super) fn raise(&mut self, number: u64, priority: Priority) {
+        match priority {
+            Priority::Interactive => self.interactive_up_to = self.interactive_up_to.max(number),
+            Priority::Normal => self.normal_up_to = self.normal_up_to.max(number),
+            Priority::Bulk => {}
+        }
+    }
+
+    pub(super) fn class_of_row(&self, number: u64) -> Class {
+        if number <= self.interactive_up_to {
+            Class::Interactive
+        } else if number <= self.normal_up_to {
+            Class::Normal
+        } else {
+            Class::Bulk
+        }
+    }
+
+    /// `None` if there is nothing to send.
+    pub(super) fn class(&self, id: Lane) -> Option<Class> {
+        match (self.head, self.direct.is_empty()) {
+            (None, true) => None,
+            (Some(_), _) if id.is_urgent() => Some(Class::Urgent),
+            (_, false) => Some(Class::Interactive),
+            (Some(head), true) => Some(self.class_of_row(head)),
+        }
+    }
+
+    /// The direct call that goes next: not before the replies that were queued when it came.
+    pub(super) fn take_direct(&mut self) -> Option<Direct> {
+        let first = self.direct.front()?;
+        let goes = self.head.is_none_or(|head| head > first.after || self.class_of_row(head) == Class::Bulk);
+        if goes { self.direct.pop_front() } else { None }
+    }
+
+    pub(super) fn free_at(&self, quota: Option<&Quota>, now: Instant) -> Instant {
+        let paced = quota.map_or(now, |quota| self.pace.ready_at(quota, 1, now));
+        self.blocked_until.map_or(paced, |blocked| paced.max(blocked))
+    }
+
+    pub(super) fn rested_at(&self, quota: Option<&Quota>, now: Instant) -> Instant {
+        let rested = quota.map_or(now, |quota| self.pace.rested_at(quota, now));
+        self.blocked_until.map_or(rested, |blocked| rested.max(blocked))
+    }
+}

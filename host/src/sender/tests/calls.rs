@@ -1,0 +1,165 @@
+//! Calls that a handler waits for.
+
+use super::*;
+use crate::telegram::Error;
+
+impl Bench {
+    async fn call(&self, chat: i64, text: &str, deadline: Duration) -> Result<String, Error> {
+        let params = json!({ "chat_id": chat, "text": text }).to_string();
+        self.sender.call(&PluginName::new("test"), "sendMessage", params, deadline).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_result_comes_back() {
+    let bench = bench(SendSettings::default(), |_, params, _| match params["text"].as_str() {
+        Some("bad") => error(400, "Bad Request: message text is empty"),
+        _ => ok(),
+    });
+    bench.start();
+    assert_eq!(bench.call(1, "a", SECOND).await.unwrap(), r#"{"message_id":1}"#);
+    let refused = bench.call(1, "bad", SECOND).await.unwrap_err();
+    assert_eq!(refused.to_string(), "Telegram API error [400] on sendMessage: message text is empty");
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_goes_after_the_replies_that_were_queued_and_before_bulk() {
+    let bench = bench(UNLIMITED, |_, _, _| after(100 * MS, ok()));
+    bench.start();
+    bench.say(1, &["a", "b"]);
+    bench.call(1, "now", SECOND).await.unwrap();
+    assert_eq!(bench.texts(1), ["a", "b", "now"]);
+    let bulk: Vec<_> = (0..20).map(|_| message(2, "bulk", Priority::Bulk)).collect();
+    bench.queue(&bulk);
+    sleep(50 * MS).await;
+    bench.call(2, "now", SECOND).await.unwrap();
+    assert_eq!(bench.texts(2)[..2], ["bulk", "now"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_flooded_at_once_where_the_wait_would_be_too_long() {
+    let bench =
+        bench(UNLIMITED, |_, params, times| if params["text"] == "a" && times == 0 { flood(100) } else { ok() });
+    bench.start();
+    bench.say(1, &["a"]);
+    sleep(SECOND).await;
+    let asked = Instant::now();
+    let Err(Error::Flooded { retry_after, .. }) = bench.call(1, "b", 30 * SECOND).await else { panic!() };
+    assert_eq!(asked.elapsed(), Duration::ZERO);
+    assert!(retry_after > 98 * SECOND && retry_after < 105 * SECOND, "{retry_after:?}");
+    assert_eq!(bench.call(1, "b", 200 * SECOND).await.unwrap(), r#"{"message_id":1}"#);
+    assert_eq!(bench.texts(1), ["a", "a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn its_own_flood_is_waited_out_if_there_is_time_and_told_if_not() {
+    let bench = bench(UNLIMITED, |_, params, times| match (params["chat_id"].as_i64(), times) {
+        (Some(1), 0) => flood(5),
+        (Some(2), _) => flood(50),
+        _ => ok(),
+    });
+    bench.start();
+    let asked = Instant::now();
+    bench.call(1, "a", 30 * SECOND).await.unwrap();
+    assert!(asked.elapsed() > 5 * SECOND && asked.elapsed() < 6 * SECOND, "{:?}", asked.elapsed());
+    let asked = Instant::now();
+    let told = bench.call(2, "a", 30 * SECOND).await.unwrap_err();
+    assert!(matches!(told, Error::Flooded { retry_after, .. } if retry_after == 50 * SECOND), "{told}");
+    assert!(asked.elapsed() < SECOND);
+    // The chat's queued calls keep to it as well.
+    bench.say(2, &["b"]);
+    sleep(40 * SECOND).await;
+    assert_eq!(bench.texts(2), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_answered_at_the_deadline_whatever_happens() {
+    let bench =
+        bench(SendSettings { chat_per_second: 0.01, ..UNLIMITED }, |_, params, _| match params["chat_id"].as_i64() {
+            Some(1) => after(3600 * SECOND, ok()),
+            Some(2) => answer(502, json!("")),
+            _ => ok(),
+        });
+    bench.start();
+    let slow = async {
+        let asked = Instant::now();
+        let told = bench.call(1, "a", 5 * SECOND).await.unwrap_err();
+        assert!(matches!(told, Error::UnknownOutcome { .. }), "{told}");
+        assert!(asked.elapsed() <= 5 * SECOND + MS, "{:?}", asked.elapsed());
+    };
+    let failing = async {
+        let asked = Instant::now();
+        let told = bench.call(2, "a", 5 * SECOND).await.unwrap_err();
+        assert!(matches!(told, Error::ServerError { status: 502, .. } | Error::Flooded { .. }), "{told}");
+        assert!(asked.elapsed() <= 5 * SECOND + MS, "{:?}", asked.elapsed());
+    };
+    tokio::join!(slow, failing);
+    // Behind three replies, which use up the burst of a slow chat.
+    bench.say(3, &["a", "b", "c", "d"]);
+    let asked = Instant::now();
+    let told = bench.call(3, "e", 5 * SECOND).await.unwrap_err();
+    assert!(matches!(told, Error::Flooded { retry_after, .. } if retry_after > 60 * SECOND), "{told}");
+    assert!(asked.elapsed() <= 5 * SECOND + MS, "{:?}", asked.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_is_tried_again_while_there_is_time() {
+    let bench = bench(UNLIMITED, |_, _, times| match times {
+        0 => Answer(MS, Err(TransportError::BeforeSend("refused".to_owned()))),
+        1 => answer(502, json!("<html>")),
+        2 => Answer(MS, Ok(Response { status: 200, cut: Some("cut".into()), ..Response::default() })),
+        _ => ok(),
+    });
+    bench.start();
+    bench.call(1, "a", 30 * SECOND).await.unwrap();
+    assert_eq!(bench.texts(1).len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_do_not_queue() {
+    let bench = bench(SendSettings { overall_per_second: 0.001, ..SendSettings::default() }, |_, _, times| {
+        if times == 0 { flood(3) } else { ok() }
+    });
+    bench.start();
+    bench.say(1, &["a", "b"]);
+    sleep(SECOND).await;
+    let plugin = PluginName::new("test");
+    let asked = Instant::now();
+    bench.sender.call(&plugin, "getChat", r#"{"chat_id":1}"#.into(), 30 * SECOND).await.unwrap();
+    assert!(asked.elapsed() > 3 * SECOND && asked.elapsed() < 4 * SECOND, "{:?}", asked.elapsed());
+    let told = bench.sender.call(&plugin, "getFile", r#"{"file_id":"x"}"#.into(), 2 * SECOND).await.unwrap_err();
+    assert!(matches!(told, Error::Flooded { .. }), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_that_vanish_leave_nothing_behind() {
+    let bench = bench(SendSettings::default(), |_, _, _| ok());
+    bench.start();
+    let mut calls: Vec<_> = (0..1000).map(|_| Box::pin(bench.call(1, "a", 30 * SECOND))).collect();
+    for call in &mut calls {
+        assert!(futures_util::FutureExt::now_or_never(call.as_mut()).is_none());
+    }
+    let last = calls.pop().unwrap();
+    drop(calls);
+    last.await.unwrap();
+    sleep(60 * SECOND).await;
+    assert!(bench.seen().len() <= 2, "{}", bench.seen().len());
+    bench.call(1, "b", SECOND).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sender_that_has_stopped_answers_all_the_same() {
+    let bench = bench(SendSettings::default(), |_, _, _| flood(20));
+    let run = bench.start();
+    let waiting = tokio::spawn({
+        let sender = bench.sender.clone();
+        async move { sender.call(&PluginName::new("test"), "sendMessage", r#"{"chat_id":1}"#.into(), 30 * SECOND).await }
+    });
+    sleep(SECOND).await;
+    bench.stop.send_replace(true);
+    run.await.unwrap();
+    let asked = Instant::now();
+    assert!(waiting.await.unwrap().is_err());
+    assert!(bench.call(2, "a", 30 * SECOND).await.is_err());
+    assert_eq!(asked.elapsed(), Duration::ZERO);
+}
