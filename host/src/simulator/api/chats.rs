@@ -1,0 +1,95 @@
+//! Questions about chats and their members.
+
+use serde_json::Value;
+
+use super::{Answer, ApiError, chat_named};
+use crate::simulator::model::{Chat, ChatKind};
+use crate::simulator::params::Params;
+use crate::simulator::render;
+use crate::simulator::world::World;
+
+pub(super) fn get(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let chat = chat_named(world, params, "chat_id")?;
+    render::chat_open(world, chat, out);
+    out.extend_from_slice(
+        b",\"accent_color_id\":0,\"max_reaction_count\":11,\"accepted_gift_types\":{\"unlimited_gifts\":false,\
+        \"limited_gifts\":false,\"unique_gifts\":false,\"premium_subscription\":false}",
+    );
+    if let Some(pinned) = chat.pinned.filter(|&id| chat.message(id).is_some()) {
+        out.extend_from_slice(b",\"pinned_message\":");
+        world.write_message(chat.id, pinned, out);
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+pub(super) fn member(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let chat = chat_named(world, params, "chat_id")?;
+    let user = params.int("user_id").ok_or_else(|| ApiError::bad_request("invalid user_id specified"))?;
+    if user != world.bot.id && !world.users.contains_key(&user) {
+        return Err(ApiError::bad_request("member not found"));
+    }
+    write_member(world, chat, user, out);
+    Ok(())
+}
+
+pub(super) fn administrators(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let chat = chat_named(world, params, "chat_id")?;
+    if chat.kind == ChatKind::Private {
+        return Err(ApiError::bad_request("there are no administrators in the private chat"));
+    }
+    out.push(b'[');
+    for &user in &chat.admins {
+        write_member(world, chat, user, out);
+        out.push(b',');
+    }
+    write_member(world, chat, world.bot.id, out);
+    out.push(b']');
+    Ok(())
+}
+
+pub(super) fn member_count(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let chat = chat_named(world, params, "chat_id")?;
+    render::json(&(chat.members.len() + 1), out);
+    Ok(())
+}
+
+/// The first administrator owns the chat; the bot administers every group that it is in.
+fn write_member(world: &World, chat: &Chat, user: i64, out: &mut Vec<u8>) {
+    let is_bot = user == world.bot.id;
+    let status = match chat.admins.first() {
+        Some(&owner) if owner == user => "creator",
+        _ if chat.admins.contains(&user) || (is_bot && chat.kind != ChatKind::Private) => "administrator",
+        _ if chat.members.contains(&user) || is_bot => "member",
+        _ => "left",
+    };
+    out.extend_from_slice(format!("{{\"status\":\"{status}\",\"user\":").as_bytes());
+    render::user_id(world, user, out);
+    match status {
+        "creator" => out.extend_from_slice(b",\"is_anonymous\":false"),
+        "administrator" => {
+            out.extend_from_slice(b",\"can_be_edited\":false");
+            for right in RIGHTS {
+                let value = Value::Bool(right != "is_anonymous");
+                out.extend_from_slice(format!(",\"{right}\":{value}").as_bytes());
+            }
+        }
+        _ => {}
+    }
+    out.push(b'}');
+}
+
+const RIGHTS: [&str; 12] = [
+    "is_anonymous",
+    "can_manage_chat",
+    "can_delete_messages",
+    "can_manage_video_chats",
+    "can_restrict_members",
+    "can_promote_members",
+    "can_change_info",
+    "can_invite_users",
+    "can_post_stories",
+    "can_edit_stories",
+    "can_delete_stories",
+    "can_pin_messages",
+];

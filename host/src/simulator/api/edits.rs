@@ -1,0 +1,158 @@
+//! Changing what was sent: edit, delete, pin, react.
+
+use serde_json::{Value, json};
+
+use super::messages::{caption as read_caption, markup as read_markup, text as read_text};
+use super::{Answer, ApiError, done, list, target};
+use crate::simulator::model::{Message, Sender};
+use crate::simulator::params::{Params, int_of};
+use crate::simulator::render::{self, View};
+use crate::simulator::world::World;
+
+const NOT_MODIFIED: &str = "message is not modified: specified new message content and reply markup are exactly the \
+                            same as a current content and reply markup of the message";
+
+pub(super) fn text(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let formatted = read_text(params)?;
+    edit(world, params, out, |message| {
+        if message.content.is_some() {
+            return Err(ApiError::bad_request("there is no text in the message to edit"));
+        }
+        message.text = Some(formatted.text);
+        message.entities = formatted.entities;
+        Ok(())
+    })
+}
+
+fn set_caption(message: &mut Message, params: &Params) -> Result<(), ApiError> {
+    let formatted = read_caption(params)?;
+    if message.content.is_none() {
+        return Err(ApiError::bad_request("there is no caption in the message to edit"));
+    }
+    message.text = Some(formatted.text).filter(|text| !text.is_empty());
+    message.entities = formatted.entities;
+    Ok(())
+}
+
+pub(super) fn caption(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    edit(world, params, out, |message| set_caption(message, params))
+}
+
+pub(super) fn markup(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    edit(world, params, out, |_| Ok(()))
+}
+
+/// Applies a change and the new keyboard (none given: none left) to a message of the bot.
+fn edit(
+    world: &mut World,
+    params: &Params,
+    out: &mut Vec<u8>,
+    change: impl FnOnce(&mut Message) -> Result<(), ApiError>,
+) -> Answer {
+    let chat = target(world, params)?;
+    let new_markup = read_markup(params)?.map(Box::new);
+    let id = message_id(params)?;
+    let mut edited = match world.chats[&chat].message(id) {
+        Some(message) => message.clone(),
+        None if world.load.is_some() && id <= world.chats[&chat].last_message_id => unkept(world, id),
+        None => return Err(ApiError::bad_request("message to edit not found")),
+    };
+    if edited.from != Sender::Bot {
+        return Err(ApiError::bad_request("message can't be edited"));
+    }
+    let before = edited.clone();
+    change(&mut edited)?;
+    edited.markup = new_markup;
+    if edited == before {
+        return Err(ApiError::bad_request(NOT_MODIFIED));
+    }
+    edited.edit_date = Some(world.now());
+    render::message(world, &world.chats[&chat], &edited, View::Bot, out);
+    world.emit_message("edit", chat, &edited);
+    let chat = world.chats.get_mut(&chat).expect("looked up above");
+    if let Some(message) = chat.message_mut(id) {
+        *message = edited;
+    }
+    world.signals.activity.notify_waiters();
+    Ok(())
+}
+
+/// A message that load mode has not kept.
+fn unkept(world: &World, id: i64) -> Message {
+    Message { id, date: world.now(), ..Message::new(Sender::Bot) }
+}
+
+fn message_id(params: &Params) -> Result<i64, ApiError> {
+    let id = params.int("message_id").filter(|&id| id > 0);
+    id.ok_or_else(|| ApiError::bad_request("message identifier is not specified"))
+}
+
+pub(super) fn delete(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let chat = target(world, params)?;
+    let id = message_id(params)?;
+    if !remove(world, chat, id) && world.load.is_none() {
+        return Err(ApiError::bad_request("message to delete not found"));
+    }
+    done(out)
+}
+
+pub(super) fn delete_many(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let chat = target(world, params)?;
+    let ids = list(params, "message_ids")?.unwrap_or_default();
+    if ids.is_empty() || ids.len() > 100 {
+        return Err(ApiError::bad_request("message identifiers are not specified"));
+    }
+    for id in ids.iter().filter_map(int_of) {
+        remove(world, chat, id);
+    }
+    done(out)
+}
+
+fn remove(world: &mut World, chat: i64, id: i64) -> bool {
+    let removed = world.chats.get_mut(&chat).and_then(|chat| chat.remove_message(id)).is_some();
+    if removed {
+        world.emit(&json!({ "event": "delete", "chat": chat, "message_id": id }));
+        world.signals.activity.notify_waiters();
+    }
+    removed
+}
+
+pub(super) fn pin(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let chat = target(world, params)?;
+    let id = message_id(params)?;
+    set_pinned(world, chat, id, Some(id), "message to pin not found")?;
+    done(out)
+}
+
+pub(super) fn unpin(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let chat = target(world, params)?;
+    if let Some(id) = params.int("message_id").or(world.chats[&chat].pinned) {
+        set_pinned(world, chat, id, None, "message to unpin not found")?;
+    }
+    done(out)
+}
+
+fn set_pinned(world: &mut World, chat_id: i64, id: i64, pinned: Option<i64>, missing: &str) -> Result<(), ApiError> {
+    let chat = world.chats.get_mut(&chat_id).expect("the caller looked it up");
+    if chat.message(id).is_none() {
+        return Err(ApiError::bad_request(missing));
+    }
+    chat.pinned = pinned;
+    world.emit(&json!({ "event": "pin", "chat": chat_id, "message_id": pinned }));
+    Ok(())
+}
+
+pub(super) fn react(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let chat_id = target(world, params)?;
+    let id = message_id(params)?;
+    let emoji = |reaction: &Value| reaction["emoji"].as_str().map(str::to_owned);
+    let reactions = list(params, "reaction")?.unwrap_or_default().iter().filter_map(emoji).collect();
+    let chat = world.chats.get_mut(&chat_id).expect("looked up above");
+    let Some(message) = chat.message_mut(id) else {
+        return Err(ApiError::bad_request("message to react not found"));
+    };
+    message.reactions = reactions;
+    let message = message.clone();
+    world.emit_message("edit", chat_id, &message);
+    done(out)
+}

@@ -1,0 +1,108 @@
+//! What all connections share: the world behind its lock, the faults, and who waits.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::api::{self, ApiError};
+use super::faults::{Action, Fault, Faults, Rule};
+use super::params::Params;
+use super::poll;
+use super::world::{Signals, World};
+
+/// See the module.
+pub(super) struct Hub {
+    world: Mutex<World>,
+    faults: Mutex<Faults>,
+    /// Spares the lock while there are no faults, which is nearly always.
+    faulty: AtomicBool,
+    pub(super) signals: Signals,
+    /// The only token that is accepted, if not all are.
+    token: Option<String>,
+    /// Something may have to be saved.
+    pub(super) changed: Notify,
+}
+
+impl Hub {
+    pub(super) fn new(world: World, token: Option<String>) -> Arc<Self> {
+        let signals = world.signals.clone();
+        let (faults, faulty, changed) = Default::default();
+        Arc::new(Self { world: Mutex::new(world), faults, faulty, signals, token, changed })
+    }
+
+    /// The world, for a moment. Never held across an await.
+    pub(super) fn world(&self) -> MutexGuard<'_, World> {
+        self.changed.notify_one();
+        self.look()
+    }
+
+    /// The world, for those who change nothing.
+    pub(super) fn look(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn add_fault(&self, fault: Fault) {
+        self.faults().rules.push(Rule::new(fault));
+        self.faulty.store(true, Ordering::Release);
+    }
+
+    pub(super) fn set_faults(&self, faults: Vec<Fault>) {
+        self.faulty.store(!faults.is_empty(), Ordering::Release);
+        self.faults().rules = faults.into_iter().map(Rule::new).collect();
+    }
+
+    pub(super) fn fault_rules(&self) -> Vec<Rule> {
+        self.faults().rules.clone()
+    }
+
+    /// Notes a call that arrived, and says what shall go wrong with it.
+    pub(super) fn arrived(&self, method: &str, params: &Params) -> Option<Action> {
+        {
+            let mut world = self.world();
+            let keep = world.load.is_none();
+            world.calls.record(method, &params.values, keep);
+        }
+        if !self.faulty.load(Ordering::Acquire) {
+            return None;
+        }
+        self.faults().decide(method, params.int("chat_id"))
+    }
+
+    /// True if calls with this token are answered. The bot takes over the id that its token begins with.
+    pub(super) fn admits(&self, token: &str) -> Result<(), ApiError> {
+        let id = bot_id(token).ok_or_else(|| ApiError::new(404, "Not Found"))?;
+        if self.token.as_deref().is_some_and(|only| only != token) {
+            return Err(ApiError::new(401, "Unauthorized"));
+        }
+        let mut world = self.world();
+        world.bot.id = id;
+        Ok(())
+    }
+
+    /// Plays one call: the whole answer, or the refusal.
+    pub(super) async fn call(&self, method: &str, params: &Params) -> Result<Vec<u8>, ApiError> {
+        let method = method.to_ascii_lowercase();
+        let mut out = Vec::with_capacity(512);
+        out.extend_from_slice(b"{\"ok\":true,\"result\":");
+        if method == "getupdates" {
+            poll::get_updates(self, params, &mut out).await?;
+        } else {
+            api::call(&mut self.world(), &method, params, &mut out)?;
+        }
+        out.push(b'}');
+        Ok(out)
+    }
+}
+
+/// The number before the colon of a token, if it is one.
+pub(super) fn bot_id(token: &str) -> Option<i64> {
+    let (id, secret) = token.split_once(':')?;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let well_formed = !secret.is_empty() && secret.chars().all(allowed);
+    id.parse().ok().filter(|&id: &i64| id > 0 && well_formed)
+}
