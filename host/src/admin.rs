@@ -1,1 +1,128 @@
-//! (being written)
+//! Health and metrics over HTTP, for probes, scrapers and people: `/healthz`, `/readyz`, `/metrics`.
+//!
+//! It only reads what others report; it changes nothing in the host and waits for nobody. There is no login, which is
+//! why it listens on the loopback address unless told otherwise. When its port is taken the host does not start, with
+//! an error that names the address and the key.
+
+pub mod metrics;
+mod readiness;
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+pub use readiness::{Readiness, Reason, Report};
+
+/// How long a request that is being answered may hold up the stop.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How often histograms are summed up when nobody asks for them: until then they keep every sample.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+const INDEX: &str = "botyard\n\n\
+    /healthz  200 while the process lives\n\
+    /readyz   200 when updates are fetched and handled, else 503 with the reasons\n\
+    /metrics  counters and timings for Prometheus\n";
+
+/// Why the admin endpoints can't be served.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another program has the port.
+    #[error(
+        "the admin address {0} is in use, perhaps by another botyard; \
+         stop that one, or set another `listen` in [admin] of bot.toml (BOTYARD__ADMIN__LISTEN)"
+    )]
+    InUse(SocketAddr),
+    /// The system does not let us listen there.
+    #[error("could not listen on the admin address {address}: {source}; set another `listen` in [admin] of bot.toml")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The server stopped.
+    #[error("the admin server has stopped: {0}")]
+    Serve(#[source] io::Error),
+}
+
+/// Takes the address: early, before anything is changed that a second host would disturb.
+///
+/// # Errors
+/// When it is in use or not to be had.
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
+    TcpListener::bind(address).await.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => Error::InUse(address),
+        _ => Error::Listen { address, source },
+    })
+}
+
+/// Begins to record metrics, if nobody has yet. What is counted before is not recorded.
+pub fn install_metrics() {
+    metrics::install();
+}
+
+/// Answers until told to stop.
+///
+/// # Errors
+/// When the server can't go on.
+pub async fn serve(listener: TcpListener, readiness: Readiness, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
+    let metrics = metrics::install();
+    let mut asked_to_stop = stop.clone();
+    let server = axum::serve(listener, routes(readiness, metrics.clone()))
+        .with_graceful_shutdown(async move { stopped(&mut asked_to_stop).await });
+    let out_of_grace = async {
+        stopped(&mut stop).await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        served = server.into_future() => served.map_err(Error::Serve),
+        () = out_of_grace => Ok(()),
+        () = keep_up(metrics) => Ok(()),
+    }
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // An error means that whoever could ask for the stop is gone, which is one.
+    stop.wait_for(|stop| *stop).await.map(|_| ()).unwrap_or_default();
+}
+
+async fn keep_up(metrics: &PrometheusHandle) {
+    let mut tick = tokio::time::interval(UPKEEP);
+    loop {
+        tick.tick().await;
+        metrics.run_upkeep();
+    }
+}
+
+fn routes(readiness: Readiness, metrics: PrometheusHandle) -> Router {
+    Router::new()
+        .route("/", get(INDEX))
+        .route("/healthz", get("ok\n"))
+        .route("/readyz", get(ready).with_state(readiness))
+        .route("/metrics", get(render).with_state(metrics))
+        .fallback((StatusCode::NOT_FOUND, INDEX))
+}
+
+async fn ready(State(readiness): State<Readiness>) -> Response {
+    let report = readiness.report();
+    let status = if report.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(report)).into_response()
+}
+
+async fn render(State(metrics): State<PrometheusHandle>) -> Response {
+    // The version is part of the format that scrapers negotiate.
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render()).into_response()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,167 @@
-//! (being written)
+//! Notices when a plugin file or `bot.toml` has really changed.
+//!
+//! It tells which path holds other content than before, once that content has settled; loading and swapping are the
+//! app's. The system's file events only say when to look: what counts is what `stat` and the content say, so an
+//! event that is lost, doubled or never sent (network folders, some containers) costs at most the time to the next
+//! look. Folders are watched rather than files, since a file that is replaced by renaming is another file. A file
+//! that vanishes is not told of: the old version goes on serving; a warning says so.
+
+mod folders;
+mod settle;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+
+use folders::Folders;
+use settle::{Next, Settling, Signature};
+
+/// How often a file that is changing is looked at, and the least time between two looks at all.
+const SHORT: Duration = Duration::from_millis(50);
+
+/// How often all files are looked at when no event says so.
+const LONG: Duration = Duration::from_secs(2);
+
+type Hash = [u8; 32];
+
+struct File {
+    settling: Settling,
+    /// The content that was last told of, or was there at the beginning.
+    told: Option<Hash>,
+}
+
+/// Sends each of `paths` whose content has changed and settled, until told to stop or nobody listens any more.
+///
+/// The list may change at any time. A path is compared with the content that it has when it is added, so it should be
+/// added before it is loaded: then no change falls between the two.
+pub async fn watch(
+    paths: watch::Receiver<Vec<PathBuf>>,
+    changed: mpsc::Sender<PathBuf>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let woken = Arc::new(Notify::new());
+    let folders = Folders::new(Arc::clone(&woken));
+    tokio::select! {
+        // First, and around everything: whoever is told of changes may be busy, or waiting for us to end.
+        biased;
+        _ = stop.wait_for(|stop| *stop) => {}
+        () = keep_watching(paths, changed, folders, woken) => {}
+    }
+}
+
+async fn keep_watching(
+    mut paths: watch::Receiver<Vec<PathBuf>>,
+    changed: mpsc::Sender<PathBuf>,
+    folders: Folders,
+    woken: Arc<Notify>,
+) {
+    let mut watcher = Watcher { files: BTreeMap::new(), folders, changed };
+    let listed = paths.borrow_and_update().clone();
+    watcher.follow(listed).await;
+    let mut last_look = Instant::now();
+    loop {
+        let wait = if watcher.is_settling() { SHORT } else { LONG };
+        let event = async {
+            woken.notified().await;
+            sleep_until(last_look + SHORT).await;
+        };
+        tokio::select! {
+            listed = paths.changed() => {
+                if listed.is_err() {
+                    return;
+                }
+                let listed = paths.borrow_and_update().clone();
+                watcher.follow(listed).await;
+            }
+            () = event => {}
+            () = sleep_until(last_look + wait) => {}
+        }
+        last_look = Instant::now();
+        if watcher.look().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Nobody takes the changes any more.
+struct NobodyListens;
+
+struct Watcher {
+    files: BTreeMap<PathBuf, File>,
+    folders: Folders,
+    changed: mpsc::Sender<PathBuf>,
+}
+
+impl Watcher {
+    async fn follow(&mut self, paths: Vec<PathBuf>) {
+        self.files.retain(|path, _| paths.contains(path));
+        // Events first: what happens from here on is not missed.
+        self.folders.watch(&paths);
+        for path in paths {
+            if self.files.contains_key(&path) {
+                continue;
+            }
+            let signature = signature(&path);
+            let told = read_hash(&path).await.ok();
+            self.files.insert(path, File { settling: Settling::new(signature), told });
+        }
+    }
+
+    fn is_settling(&self) -> bool {
+        self.files.values().any(|file| file.settling.is_settling())
+    }
+
+    async fn look(&mut self) -> Result<(), NobodyListens> {
+        self.folders.watch(self.files.keys());
+        let mut settled = Vec::new();
+        for (path, file) in &mut self.files {
+            match file.settling.observe(Instant::now(), signature(path)) {
+                Next::Wait => {}
+                Next::Late => tracing::debug!(path = %path.display(), "file keeps changing, waiting for it to settle"),
+                Next::Vanished => {
+                    tracing::warn!(path = %path.display(), "file is gone, what was loaded from it stays in use");
+                }
+                Next::Read => settled.push(path.clone()),
+            }
+        }
+        for path in settled {
+            self.read(path).await?;
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self, path: PathBuf) -> Result<(), NobodyListens> {
+        let hash = read_hash(&path).await;
+        let Some(file) = self.files.get_mut(&path) else { return Ok(()) };
+        if signature(&path) != file.settling.signature() {
+            // It changed under our hands; the next look finds that out and begins anew.
+            return Ok(());
+        }
+        match hash {
+            Ok(hash) if file.told == Some(hash) => {}
+            Ok(hash) => {
+                file.told = Some(hash);
+                tracing::debug!(path = %path.display(), "file has changed");
+                return self.changed.send(path).await.map_err(|_| NobodyListens);
+            }
+            Err(error) => tracing::warn!(path = %path.display(), %error, "changed file can't be read"),
+        }
+        Ok(())
+    }
+}
+
+/// A look at a file on a stuck network folder blocks this task's thread: the price of looking at all of them cheaply.
+fn signature(path: &Path) -> Option<Signature> {
+    Signature::of(&std::fs::metadata(path).ok()?)
+}
+
+async fn read_hash(path: &Path) -> std::io::Result<Hash> {
+    Ok(Sha256::digest(tokio::fs::read(path).await?).into())
+}

@@ -1,0 +1,104 @@
+//! The recorder behind every `metrics` macro of the host, and the list of what is recorded.
+//!
+//! The parts name their metrics where they record them; a test keeps this list complete. There is one recorder in a
+//! process: several hosts in one (tests) share it.
+
+use std::sync::OnceLock;
+
+use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+
+use Kind::{Counter, Gauge, Histogram};
+
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// From a run of a small plugin to a call that nearly gave up.
+const SECONDS: [f64; 16] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
+
+/// Name, kind and meaning. Histograms are in seconds.
+const ALL: &[(&str, Kind, &str)] = &[
+    ("botyard_api_call_seconds", Histogram, "Time that a call to the Bot API took, by method; not for getUpdates"),
+    ("botyard_api_calls_total", Counter, "Calls to the Bot API, by method and outcome"),
+    ("botyard_build_info", Gauge, "Always 1; the version is a label"),
+    ("botyard_commit_conflicts_total", Counter, "Runs done again because what they had read has changed meanwhile"),
+    ("botyard_events_total", Counter, "Events that a run was tried for, by outcome"),
+    ("botyard_lanes", Gauge, "Conversations with events that wait or are being handled"),
+    ("botyard_reloads_total", Counter, "New versions of plugins that were to be loaded, by plugin and outcome"),
+    ("botyard_run_cpu_seconds", Histogram, "Processor time of one run, by plugin"),
+    ("botyard_send_dropped_total", Counter, "Queued calls that were not delivered, by reason"),
+    ("botyard_send_flood_waits_total", Counter, "Times that Telegram told a chat's calls to wait"),
+    ("botyard_send_queue", Gauge, "Committed calls that wait to be sent"),
+    (
+        "botyard_store_commits_total",
+        Counter,
+        "Commits since the start, by how far they are: applied, and of these durable",
+    ),
+    ("botyard_updates_total", Counter, "Updates that Telegram has handed over, by outcome"),
+];
+
+static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
+
+/// Begins to record, once in a process, and answers with what has been recorded.
+pub fn install() -> &'static PrometheusHandle {
+    HANDLE.get_or_init(|| {
+        let recorder = PrometheusBuilder::new().set_buckets(&SECONDS).expect("there are buckets").build_recorder();
+        let handle = recorder.handle();
+        if metrics::set_global_recorder(recorder).is_err() {
+            tracing::warn!("another metrics recorder is installed already: /metrics stays empty");
+        }
+        describe();
+        metrics::gauge!("botyard_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+        handle
+    })
+}
+
+fn describe() {
+    for (name, kind, meaning) in ALL {
+        match kind {
+            Counter => describe_counter!(*name, *meaning),
+            Gauge => describe_gauge!(*name, *meaning),
+            Histogram => describe_histogram!(*name, Unit::Seconds, *meaning),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::ALL;
+
+    /// Every `"botyard_…"` in a source that has to do with metrics.
+    fn names_in(folder: &Path, names: &mut Vec<String>) {
+        let name = regex::Regex::new(r#""(botyard_[a-z_]+)""#).unwrap();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                names_in(&path, names);
+            } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("admin/metrics.rs")
+            {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let text = Some(text).filter(|text| text.contains("metrics")).unwrap_or_default();
+                names.extend(name.captures_iter(&text).map(|captures| captures[1].to_owned()));
+            }
+        }
+    }
+
+    #[test]
+    fn every_metric_is_listed_with_its_meaning() {
+        let mut names = Vec::new();
+        names_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut names);
+        let unlisted: Vec<&String> = names.iter().filter(|name| !ALL.iter().any(|(known, ..)| known == name)).collect();
+        assert!(unlisted.is_empty(), "add to the list in admin/metrics.rs: {unlisted:?}");
+        for (name, kind, meaning) in ALL {
+            let is_counter = matches!(kind, super::Kind::Counter);
+            assert_eq!(name.ends_with("_total"), is_counter, "{name}");
+            assert!(name.starts_with("botyard_") && !meaning.is_empty(), "{name}");
+        }
+    }
+}

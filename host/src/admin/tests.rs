@@ -1,0 +1,99 @@
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::*;
+use crate::domain::PluginName;
+
+async fn request(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(format!("{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn answers_over_http_and_stops_when_told() {
+    let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let readiness = Readiness::new(Duration::from_secs(60));
+    let (stop, stopping) = watch::channel(false);
+    let server = tokio::spawn(serve(listener, readiness.clone(), stopping));
+
+    assert!(request(address, "GET /healthz").await.starts_with("HTTP/1.1 200"));
+    assert!(request(address, "GET /").await.contains("/metrics"));
+    assert!(request(address, "GET /nothing").await.starts_with("HTTP/1.1 404"));
+    assert!(request(address, "POST /healthz").await.starts_with("HTTP/1.1 405"));
+
+    let answer = request(address, "GET /readyz").await;
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("no poll has been answered yet"), "{answer}");
+    readiness.poll_ok();
+    let answer = request(address, "GET /readyz").await;
+    assert!(
+        answer.starts_with("HTTP/1.1 200") && answer.ends_with(r#"{"ready":true,"reasons":[],"notes":[]}"#),
+        "{answer}"
+    );
+
+    ::metrics::counter!("botyard_api_calls_total", "method" => "getMe", "outcome" => "ok").increment(3);
+    let answer = request(address, "GET /metrics").await;
+    assert!(answer.contains("text/plain; version=0.0.4"), "{answer}");
+    assert!(answer.contains("# HELP botyard_api_calls_total Calls to the Bot API"), "{answer}");
+    assert!(answer.contains(r#"botyard_api_calls_total{method="getMe",outcome="ok"} 3"#), "{answer}");
+
+    // A client that never finishes its request does not hold up the stop.
+    let mut idle = TcpStream::connect(address).await.unwrap();
+    idle.write_all(b"GET / HT").await.unwrap();
+    stop.send(true).unwrap();
+    tokio::time::timeout(2 * GRACE, server).await.expect("it stops").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_taken_address_is_named_with_its_key() {
+    let first = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+    let address = first.local_addr().unwrap();
+    let message = bind(address).await.unwrap_err().to_string();
+    assert!(message.contains(&address.to_string()) && message.contains("[admin]"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ready_while_polls_are_young_plugins_serve_and_the_store_works() {
+    let readiness = Readiness::new(Duration::from_secs(30));
+    let reasons = || -> Vec<String> {
+        let report = readiness.report();
+        assert_eq!(report.ready, report.reasons.is_empty());
+        report.reasons.into_iter().map(|Reason { part, reason }| format!("{part}: {reason}")).collect()
+    };
+    readiness.poll_failed("could not reach Telegram");
+    assert_eq!(reasons(), ["intake: no poll has been answered yet: could not reach Telegram"]);
+    readiness.poll_ok();
+    assert_eq!(reasons(), [""; 0]);
+
+    tokio::time::advance(Duration::from_secs(90)).await;
+    readiness.poll_failed("server error 502");
+    assert_eq!(reasons(), [""; 0], "one bad poll is no reason");
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(reasons(), ["intake: the last good poll was 91 s ago: server error 502"]);
+    readiness.poll_ok();
+    assert_eq!(reasons(), [""; 0]);
+
+    let (echo, form) = (PluginName::new("echo"), PluginName::new("form"));
+    readiness.plugin_failed(&form, "at https://x/bot123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/getMe");
+    readiness.plugin_failed(&echo, "there is no such file");
+    assert_eq!(reasons(), ["plugins.echo: there is no such file", "plugins.form: at https://x/bot[hidden]/getMe"]);
+    readiness.plugin_ok(&echo);
+    readiness.plugin_ok(&form);
+    assert_eq!(reasons(), [""; 0]);
+
+    readiness.plugin_stale(&echo, "the file is cut off");
+    readiness.config_failed("bot.toml:1:1: unknown key");
+    let notes: Vec<String> = readiness.report().notes.into_iter().map(|note| note.part).collect();
+    assert_eq!(notes, ["plugins.echo", "config"]);
+    assert_eq!(reasons(), [""; 0], "the old serves on");
+    readiness.plugin_ok(&echo);
+    readiness.config_ok();
+    assert_eq!(readiness.report().notes, []);
+
+    readiness.store_failed("the disk is full");
+    readiness.stopping();
+    assert_eq!(reasons(), ["host: the host is stopping", "store: the disk is full"]);
+}
