@@ -1,0 +1,396 @@
+//! One event, from its inbox row to the commit that makes its effects true.
+//!
+//! Whatever happens, exactly one of four things has been committed at the end: the effects, a counted failed
+//! attempt, a dead letter, or nothing at all (then the event is still waiting as it was).
+
+use std::collections::{BTreeSet, HashMap};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use tokio::sync::Notify;
+
+use super::hot::HotKeys;
+use super::routes::{Candidate, Facts, Routes};
+use crate::backoff;
+use crate::clock::unix_millis;
+use crate::domain::{BotId, Conversation, Lane, PluginName, UpdateView};
+use crate::plugin::{self, Invocation, Journal, Outbound, Plugin, RunError, Verdict};
+use crate::sender::Sender;
+use crate::store::rows::dead::{self, DeadRow};
+use crate::store::rows::fsm::{self, StateRow};
+use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
+use crate::store::rows::outbox::{self, OutboxRow};
+use crate::store::rows::{prefix_end, timer};
+use crate::store::{self, Commit, CommitError, Op, Store, Tx};
+
+/// What every run needs.
+pub(super) struct Context {
+    pub(super) store: Store,
+    pub(super) bot: BotId,
+    pub(super) routes: ArcSwap<Routes>,
+    pub(super) sender: Sender,
+    pub(super) outbound: Arc<dyn Outbound>,
+    /// The bot's own name, once Telegram has told it.
+    pub(super) username: ArcSwapOption<String>,
+    pub(super) default_locale: String,
+    pub(super) max_attempts: u32,
+    pub(super) hot: HotKeys,
+    /// Direct calls that events have already made, so that another attempt does not repeat them. Those of runs that
+    /// only look on are apart: a plugin may see an event both ways.
+    pub(super) journals: Mutex<HashMap<(u64, bool), Journal>>,
+    pub(super) timer_set: Arc<Notify>,
+}
+
+/// How a lane's turn ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Nothing was waiting.
+    Empty,
+    /// The event is handled or set aside; `more` were waiting behind it.
+    Done { more: bool },
+    /// To be tried (again) at this time, in Unix milliseconds.
+    NotBefore(u64),
+}
+
+/// Why an event was not handled this time.
+struct Failure {
+    plugin: PluginName,
+    version: String,
+    reason: String,
+    backtrace: String,
+    retry: bool,
+}
+
+/// The first event of a lane.
+struct Head {
+    key: Vec<u8>,
+    lane: Lane,
+    number: u64,
+    value: Bytes,
+    more: bool,
+}
+
+impl Context {
+    /// Handles the event at the head of a lane.
+    pub(super) async fn turn(&self, lane: Lane) -> Result<Outcome, store::Error> {
+        let Some(head) = self.head(lane)? else { return Ok(Outcome::Empty) };
+        let mut row = match InboxRow::decode(&head.value) {
+            Ok(row) => row,
+            Err(error) => {
+                let row = InboxRow {
+                    attempts: 0,
+                    not_before: 0,
+                    received: unix_millis(),
+                    event: StoredEvent::Update(head.value.to_vec()),
+                };
+                let failure = Failure::of_host(format!("the stored event can't be read: {error}"));
+                return self.set_aside(&head, row, failure).await;
+            }
+        };
+        if row.not_before > unix_millis() {
+            return Ok(Outcome::NotBefore(row.not_before));
+        }
+        let handled = AssertUnwindSafe(self.handle(&head, &row)).catch_unwind().await;
+        let failure = match handled {
+            Ok(Ok(Ok(()))) => {
+                self.forget_journal(head.number);
+                return Ok(Outcome::Done { more: head.more });
+            }
+            Ok(Ok(Err(failure))) => failure,
+            Ok(Err(error)) => return Err(error),
+            Err(_) => Failure::of_host("the host panicked; its log says where".to_owned()),
+        };
+        row.attempts += 1;
+        tracing::warn!(
+            plugin = %failure.plugin, version = failure.version, event = head.number, ?lane, attempt = row.attempts,
+            reason = failure.reason, "an event was not handled"
+        );
+        if !failure.retry || row.attempts >= self.max_attempts {
+            return self.set_aside(&head, row, failure).await;
+        }
+        row.not_before = unix_millis().saturating_add(millis(backoff::delay(row.attempts, rand::random())));
+        let not_before = row.not_before;
+        let ops = vec![Op::Put { key: head.key, value: row.encode() }];
+        self.must_commit(Commit { ops, ..Commit::default() }).await?;
+        metrics::counter!("botyard_events_total", "outcome" => "retried").increment(1);
+        Ok(Outcome::NotBefore(not_before))
+    }
+
+    fn head(&self, lane: Lane) -> Result<Option<Head>, store::Error> {
+        let from = inbox::lane_prefix(self.bot, lane);
+        let mut rows = self.store.range(&from, &prefix_end(&from), 2)?.into_iter();
+        let Some((key, value)) = rows.next() else { return Ok(None) };
+        let number = inbox::parse_key(&key).map_or(0, |(_, number)| number);
+        Ok(Some(Head { key: key.to_vec(), lane, number, value, more: rows.next().is_some() }))
+    }
+
+    /// Runs the plugins and commits, again and again while others change what was read.
+    async fn handle(&self, head: &Head, row: &InboxRow) -> Result<Result<(), Failure>, store::Error> {
+        let mut contended = BTreeSet::new();
+        loop {
+            let guards = self.hot.lock(&contended).await;
+            let tx = match self.run_plugins(head, row).await? {
+                Ok(tx) => tx,
+                Err(failure) => return Ok(Err(failure)),
+            };
+            let result = self.store.commit(self.with_notices(tx)).await;
+            drop(guards);
+            match result {
+                Ok(_) => return Ok(Ok(())),
+                Err(CommitError::Conflict { key }) => {
+                    metrics::counter!("botyard_commit_conflicts_total").increment(1);
+                    contended.insert(key);
+                }
+                Err(CommitError::Store(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Offers the event to the plugins until one takes it. The transaction holds the effects of all runs, and the
+    /// end of the event itself.
+    async fn run_plugins(&self, head: &Head, row: &InboxRow) -> Result<Result<Tx, Failure>, store::Error> {
+        let mut tx = Tx::new(&self.store);
+        tx.delete(head.key.clone());
+        let now = unix_millis();
+        let mut invocation = Invocation {
+            id: head.number,
+            attempt: row.attempts + 1,
+            now,
+            seed: seed(self.bot, head.number),
+            conversation: Conversation::default(),
+            lane: head.lane,
+            bot: self.bot,
+            journal: self.journal(head.number, false),
+            matched: Vec::new(),
+            event: plugin::Event::Other((String::new(), String::new())),
+        };
+        let routes = self.routes.load_full();
+        let raw = match &row.event {
+            StoredEvent::Update(raw) => raw,
+            StoredEvent::Timer { plugin, conversation, id, name, payload, due } => {
+                let Some(plugin) = routes.find(plugin) else {
+                    return Ok(Err(Failure::of_host(format!(
+                        "plugin `{plugin}`, which set this timer, is not configured"
+                    ))));
+                };
+                invocation.conversation = *conversation;
+                invocation.event = plugin::Event::Timer(plugin::Timer {
+                    id: *id,
+                    name: name.clone(),
+                    payload: payload.clone(),
+                    due: *due,
+                });
+                let (tx, result) = self.run(plugin, &invocation, tx, false).await;
+                return Ok(result.map(|_| tx));
+            }
+        };
+        let raw = String::from_utf8_lossy(raw);
+        let view = match UpdateView::parse(&raw) {
+            Ok(view) => view,
+            Err(error) => return Ok(Err(Failure::of_host(format!("the update can't be read: {error}")))),
+        };
+        let username = self.username.load();
+        let command = view.command().filter(|command| command.is_for(username.as_deref().map(String::as_str)));
+        let command_name = command.map(|command| command.name.to_ascii_lowercase());
+        let facts = Facts { view: &view, command: command_name.as_deref() };
+        let candidates = routes.candidates(&facts, |plugin| self.open_state(&mut tx, plugin, &view, now))?;
+        if candidates.is_empty() {
+            metrics::counter!("botyard_events_total", "outcome" => "unrouted").increment(1);
+            return Ok(Ok(tx));
+        }
+        invocation.event = plugin::Event::Update(plugin::Update {
+            id: view.id.map_or(0, |id| id.0),
+            kind: view.kind.clone().into_owned(),
+            chat_id: view.chat.map(|id| id.0),
+            chat_type: view.chat_type.as_deref().map(str::to_owned),
+            thread_id: view.thread.map(|id| id.0),
+            message_id: view.message_id,
+            user_id: view.user.map(|id| id.0),
+            locale: view.language.as_deref().unwrap_or(&self.default_locale).to_owned(),
+            text: view.text.as_deref().map(str::to_owned),
+            command: command
+                .zip(command_name.clone())
+                .map(|(command, name)| plugin::Command { name, args: command.args.to_owned() }),
+            callback_data: view.callback_data.as_deref().map(str::to_owned),
+            raw: raw.clone().into_owned(),
+        });
+        for Candidate { plugin, observes, matched } in candidates {
+            invocation.conversation = conversation(&plugin, &view);
+            invocation.matched = matched;
+            invocation.journal = self.journal(head.number, observes);
+            let before = tx.savepoint();
+            let (after, result) = self.run(&plugin, &invocation, tx, observes).await;
+            tx = after;
+            match result {
+                Ok(Verdict::Done) if !observes => {
+                    metrics::counter!("botyard_events_total", "outcome" => "handled").increment(1);
+                    return Ok(Ok(tx));
+                }
+                Ok(Verdict::Done) => {}
+                Ok(Verdict::Pass) => tx.roll_back(before),
+                Err(failure) if observes => {
+                    // Who only looks on must not keep the event from those that handle it.
+                    tracing::warn!(plugin = %failure.plugin, event = head.number, reason = failure.reason, "an observer failed");
+                    tx.roll_back(before);
+                }
+                Err(failure) => return Ok(Err(failure)),
+            }
+        }
+        metrics::counter!("botyard_events_total", "outcome" => "passed").increment(1);
+        Ok(Ok(tx))
+    }
+
+    async fn run(
+        &self,
+        plugin: &Arc<Plugin>,
+        invocation: &Invocation,
+        tx: Tx,
+        observes: bool,
+    ) -> (Tx, Result<Verdict, Failure>) {
+        let report = plugin.run(invocation, tx, self.outbound.clone()).await;
+        if report.calls > 0 {
+            self.keep_journal(invocation.id, observes, invocation.journal.clone());
+        }
+        metrics::histogram!("botyard_run_cpu_seconds", "plugin" => plugin.name.as_str().to_owned())
+            .record(report.cpu.as_secs_f64());
+        let result = report.result.map_err(|error| Failure::of_plugin(plugin, error));
+        (report.tx, result)
+    }
+
+    fn open_state(
+        &self,
+        tx: &mut Tx,
+        plugin: &Plugin,
+        view: &UpdateView<'_>,
+        now: u64,
+    ) -> Result<Option<String>, store::Error> {
+        let key = fsm::key(self.bot, &plugin.name, &conversation(plugin, view));
+        // Recorded as read: if another run changes the state meanwhile, this routing was wrong.
+        let Some(value) = tx.get(&key)? else { return Ok(None) };
+        Ok(StateRow::decode(&value).ok().filter(|row| !row.is_expired(now)).map(|row| row.name))
+    }
+
+    /// The commit, with what is to be told to the sender and the timers once it is durable.
+    fn with_notices(&self, tx: Tx) -> Commit {
+        let mut commit = tx.into_commit();
+        let mut rows = Vec::new();
+        let mut place = 0;
+        let mut sets_timer = false;
+        for op in &commit.ops {
+            match op {
+                Op::Append { prefix, value } => {
+                    if let Some((lane, row)) = outbox::parse_lane_prefix(prefix).zip(OutboxRow::decode(value).ok()) {
+                        rows.push((place, lane, row.priority));
+                    }
+                    place += 1;
+                }
+                Op::Put { key, .. } => sets_timer |= timer::parse_key(key).is_some(),
+                Op::Delete { .. } => {}
+            }
+        }
+        if sets_timer || !rows.is_empty() {
+            let sender = self.sender.clone();
+            let timer_set = sets_timer.then(|| self.timer_set.clone());
+            commit.on_durable =
+                Some(Box::new(move |numbers| {
+                    sender.committed(rows.into_iter().filter_map(|(place, lane, priority)| {
+                        numbers.get(place).map(|&number| (lane, number, priority))
+                    }));
+                    if let Some(timer_set) = timer_set {
+                        timer_set.notify_one();
+                    }
+                }));
+        }
+        commit
+    }
+
+    async fn set_aside(&self, head: &Head, row: InboxRow, failure: Failure) -> Result<Outcome, store::Error> {
+        tracing::error!(
+            plugin = %failure.plugin, version = failure.version, event = head.number, lane = ?head.lane,
+            attempts = row.attempts, reason = failure.reason, "an event became a dead letter"
+        );
+        let dead = DeadRow {
+            lane: head.lane,
+            at: unix_millis(),
+            attempts: row.attempts,
+            plugin: failure.plugin.as_str().to_owned(),
+            version: failure.version,
+            reason: failure.reason,
+            backtrace: failure.backtrace,
+            event: row.event,
+        };
+        let ops = vec![
+            Op::Delete { key: head.key.clone() },
+            Op::Append { prefix: dead::bot_prefix(self.bot), value: dead.encode() },
+        ];
+        self.must_commit(Commit { ops, ..Commit::default() }).await?;
+        self.forget_journal(head.number);
+        metrics::counter!("botyard_events_total", "outcome" => "dead").increment(1);
+        Ok(Outcome::Done { more: head.more })
+    }
+
+    /// A commit that read nothing, so that nothing can be in its way.
+    async fn must_commit(&self, commit: Commit) -> Result<(), store::Error> {
+        match self.store.commit(commit).await {
+            Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
+            Err(CommitError::Store(error)) => Err(error),
+        }
+    }
+
+    fn journal(&self, event: u64, observes: bool) -> Journal {
+        let journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
+        journals.get(&(event, observes)).cloned().unwrap_or_default()
+    }
+
+    fn keep_journal(&self, event: u64, observes: bool, journal: Journal) {
+        self.journals.lock().unwrap_or_else(PoisonError::into_inner).insert((event, observes), journal);
+    }
+
+    fn forget_journal(&self, event: u64) {
+        let mut journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
+        journals.remove(&(event, false));
+        journals.remove(&(event, true));
+    }
+}
+
+impl Failure {
+    /// What no further attempt would change.
+    fn of_host(reason: String) -> Self {
+        Self { plugin: PluginName::new(""), version: String::new(), reason, backtrace: String::new(), retry: false }
+    }
+
+    fn of_plugin(plugin: &Plugin, error: RunError) -> Self {
+        let retry = !matches!(error, RunError::Refused { retry: false, .. });
+        Self {
+            plugin: plugin.name.clone(),
+            version: plugin.version.to_string(),
+            reason: error.to_string(),
+            backtrace: match error {
+                RunError::Trapped { backtrace, .. } | RunError::Panicked { backtrace, .. } => backtrace,
+                _ => String::new(),
+            },
+            retry,
+        }
+    }
+}
+
+fn conversation(plugin: &Plugin, view: &UpdateView<'_>) -> Conversation {
+    Conversation::of(plugin.manifest.key, view.chat, view.user, view.thread)
+}
+
+/// The same for every attempt at an event, and different from one event to the next.
+fn seed(bot: BotId, number: u64) -> u64 {
+    // SplitMix64's finalizer.
+    let mut z = number.wrapping_add(bot.0.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
