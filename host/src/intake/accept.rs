@@ -1,0 +1,149 @@
+//! Takes a batch into the inbox: one commit, durable before anything is confirmed.
+
+use std::collections::HashSet;
+
+use tokio::sync::mpsc;
+
+use super::batch::{self, Content};
+use super::seen::{Changes, Seen};
+use crate::clock::unix_millis;
+use crate::domain::{BotId, Lane};
+use crate::store::rows::dead::{self, DeadRow};
+use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
+use crate::store::rows::meta::{self, PollRow};
+use crate::store::rows::seen::{self, SeenRow};
+use crate::store::rows::{Unreadable, prefix_end};
+use crate::store::{self, Commit, CommitError, OnDurable, Op, Store};
+
+/// Why a batch was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The answer is no list of updates.
+    #[error("the answer of getUpdates is not a list of updates: {0}")]
+    NotAList(serde_json::Error),
+    /// The store failed; nothing has been confirmed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// What the store holds about earlier polls can't be read.
+    #[error("where polling stood can't be read: {0}")]
+    Unreadable(#[from] Unreadable),
+}
+
+/// Where polling stands, in memory as it is on disk.
+pub(super) struct Ledger {
+    store: Store,
+    bot: BotId,
+    arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    poll: PollRow,
+    seen: Seen,
+}
+
+/// What a batch held.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Accepted {
+    pub(super) new: usize,
+    pub(super) duplicates: usize,
+    pub(super) unreadable: usize,
+}
+
+impl Ledger {
+    /// Reads where polling stood. Another token or another server is another queue of updates: a new epoch, of
+    /// which nothing is known.
+    pub(super) fn open(
+        store: Store,
+        bot: BotId,
+        fingerprint: [u8; 8],
+        arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    ) -> Result<Self, Error> {
+        let stored = store.get(&meta::key(bot))?.map(|value| PollRow::decode(&value)).transpose()?;
+        let poll = match stored {
+            Some(poll) if poll.fingerprint == fingerprint => poll,
+            Some(other) => PollRow { fingerprint, epoch: other.epoch + 1, offset: 0 },
+            None => PollRow { fingerprint, epoch: 0, offset: 0 },
+        };
+        let prefix = seen::epoch_prefix(bot, poll.epoch);
+        let mut intervals = Vec::new();
+        for (key, value) in store.range(&prefix, &prefix_end(&prefix), usize::MAX)? {
+            let SeenRow { last, at } = SeenRow::decode(&value)?;
+            intervals.extend(seen::first_of(&key).map(|first| (first, (last, at))));
+        }
+        Ok(Self { store, bot, arrivals, poll, seen: Seen::new(intervals) })
+    }
+
+    /// The offset for the next poll; none before the first batch of an epoch, which confirms nothing.
+    pub(super) fn offset(&self) -> Option<i64> {
+        (self.poll.offset != 0).then_some(self.poll.offset)
+    }
+
+    /// Stores what is new, and answers once it is durable.
+    pub(super) async fn accept(&mut self, body: &[u8]) -> Result<Accepted, Error> {
+        let body = String::from_utf8_lossy(body);
+        let items = batch::split(&body, self.offset()).map_err(Error::NotAList)?;
+        let mut accepted = Accepted::default();
+        let Some(last) = items.last().map(|item| item.id.0) else { return Ok(accepted) };
+        if items.first().is_some_and(|first| self.seen.begins_new_epoch(first.id.0)) {
+            tracing::warn!(update_id = last, "Telegram counts its updates anew: a new epoch begins");
+            self.poll.epoch += 1;
+            self.seen = Seen::default();
+        }
+        let now = unix_millis();
+        let mut seen = self.seen.clone();
+        let (mut changes, mut ops, mut lanes) =
+            (Changes::default(), Vec::with_capacity(items.len() + 4), HashSet::new());
+        for item in &items {
+            if !seen.insert(item.id.0, now, &mut changes) {
+                accepted.duplicates += 1;
+                continue;
+            }
+            let event = StoredEvent::Update(item.raw.as_bytes().to_vec());
+            match item.content {
+                Content::Update(lane) => {
+                    accepted.new += 1;
+                    lanes.insert(lane);
+                    let row = InboxRow { attempts: 0, not_before: 0, received: now, event };
+                    ops.push(Op::Append { prefix: inbox::lane_prefix(self.bot, lane), value: row.encode() });
+                }
+                Content::Unreadable(reason) => {
+                    accepted.unreadable += 1;
+                    tracing::error!(update_id = item.id.0, reason, "an update can't be read and became a dead letter");
+                    ops.push(Op::Append { prefix: dead::bot_prefix(self.bot), value: unreadable(event, reason, now) });
+                }
+            }
+        }
+        let poll = PollRow { offset: last.saturating_add(1), ..self.poll.clone() };
+        let epoch = poll.epoch;
+        ops.push(Op::Put { key: meta::key(self.bot), value: poll.encode() });
+        ops.extend(changes.delete.iter().map(|&first| Op::Delete { key: seen::key(self.bot, epoch, first) }));
+        ops.extend(changes.put.iter().map(|(&first, &(last, at))| Op::Put {
+            key: seen::key(self.bot, epoch, first),
+            value: SeenRow { last, at }.encode(),
+        }));
+        let arrivals = self.arrivals.clone();
+        let lanes: Vec<_> = lanes.into_iter().collect();
+        let on_durable: Option<OnDurable> = Some(Box::new(move |_| {
+            // Nobody listens any more while the host stops; the rows are in the inbox.
+            arrivals.send(lanes).ok();
+        }));
+        match self.store.commit(Commit { reads: Vec::new(), ops, on_durable }).await {
+            Ok(receipt) => receipt.durable().await?,
+            Err(CommitError::Store(error)) => return Err(error.into()),
+            Err(CommitError::Conflict { .. }) => unreachable!("the commit reads nothing"),
+        }
+        (self.poll, self.seen) = (poll, seen);
+        Ok(accepted)
+    }
+}
+
+fn unreadable(event: StoredEvent, reason: &str, now: u64) -> Vec<u8> {
+    DeadRow {
+        lane: Lane::Other,
+        at: now,
+        attempts: 0,
+        plugin: String::new(),
+        version: String::new(),
+        reason: reason.to_owned(),
+        backtrace: String::new(),
+        event,
+    }
+    .encode()
+}

@@ -1,0 +1,94 @@
+//! Splits an answer of `getUpdates` into updates, each with its id; pure.
+//!
+//! One update that can't be read never costs the others of its batch anything: it is told apart, kept as it is,
+//! and given the id that it must have had, so that the offset moves past it.
+
+use serde_json::value::RawValue;
+
+use crate::domain::{Lane, UpdateId, UpdateView};
+
+/// One element of the batch.
+#[derive(Debug, PartialEq)]
+pub(super) struct Item<'a> {
+    /// As sent, or worked out from its neighbours.
+    pub(super) id: UpdateId,
+    pub(super) raw: &'a str,
+    pub(super) content: Content,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Content {
+    Update(Lane),
+    /// Why it can't be read.
+    Unreadable(&'static str),
+}
+
+/// Reads the batch. `offset` is the one it was asked for with: where nothing else tells an id, the first
+/// element's is taken to be that.
+///
+/// # Errors
+/// When the text is not a JSON array.
+pub(super) fn split(body: &str, offset: Option<i64>) -> Result<Vec<Item<'_>>, serde_json::Error> {
+    let elements: Vec<&RawValue> = serde_json::from_str(body)?;
+    let views: Vec<_> = elements.iter().map(|raw| UpdateView::parse(raw.get()).ok()).collect();
+    let ids: Vec<Option<i64>> = views.iter().map(|view| Some(view.as_ref()?.id?.0)).collect();
+    let mut items = Vec::with_capacity(elements.len());
+    for (place, (raw, view)) in elements.iter().zip(&views).enumerate() {
+        let content = match view {
+            Some(UpdateView { id: Some(_), kind, .. }) if kind.is_empty() => Content::Unreadable("it has no content"),
+            Some(view @ UpdateView { id: Some(_), .. }) => Content::Update(view.lane()),
+            Some(_) => Content::Unreadable("its update_id is missing or not a whole number"),
+            None => Content::Unreadable("it is not a JSON object"),
+        };
+        let Some(id) = ids.get(place).copied().flatten().or_else(|| infer(&ids, place, offset)) else {
+            // The very first poll, and nothing in it has an id: there is no telling how to confirm it.
+            continue;
+        };
+        items.push(Item { id: UpdateId(id), raw: raw.get(), content });
+    }
+    Ok(items)
+}
+
+/// Ids of one batch are consecutive, so a neighbour tells the missing one.
+fn infer(ids: &[Option<i64>], place: usize, offset: Option<i64>) -> Option<i64> {
+    let away = |distance: usize| i64::try_from(distance).ok();
+    let before = ids.iter().take(place).rev().enumerate().find_map(|(n, id)| Some((*id)? + away(n + 1)?));
+    let after = || ids.iter().skip(place + 1).enumerate().find_map(|(n, id)| Some((*id)? - away(n + 1)?));
+    before.or_else(after).or_else(|| Some(offset? + away(place)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ChatId;
+
+    fn ids(body: &str, offset: Option<i64>) -> Vec<i64> {
+        split(body, offset).unwrap().iter().map(|item| item.id.0).collect()
+    }
+
+    #[test]
+    fn a_broken_update_in_the_middle_gets_its_neighbours_next_id() {
+        let body = r#"[{"update_id":5,"message":{"chat":{"id":1}}}, {"message":{}}, 17, {"update_id":8,"poll":{}}]"#;
+        let items = split(body, None).unwrap();
+        assert_eq!(ids(body, None), [5, 6, 7, 8]);
+        assert_eq!(items[0].content, Content::Update(Lane::Chat(ChatId(1))));
+        assert!(matches!(items[1].content, Content::Unreadable(_)));
+        assert!(matches!(items[2].content, Content::Unreadable(_)));
+        assert_eq!(items[3].content, Content::Update(Lane::Other));
+    }
+
+    #[test]
+    fn a_broken_update_at_an_end_is_placed_too() {
+        assert_eq!(ids(r#"[{}, {"update_id":8,"poll":{}}]"#, None), [7, 8]);
+        assert_eq!(ids(r#"[{"update_id":8,"poll":{}}, null]"#, None), [8, 9]);
+        assert_eq!(ids("[null, null]", Some(40)), [40, 41], "the offset tells where the batch begins");
+        assert!(ids("[null]", None).is_empty(), "nothing tells");
+    }
+
+    #[test]
+    fn an_answer_that_is_no_array_is_an_error() {
+        for body in ["", "{}", "[1,", "null", "<html>"] {
+            assert!(split(body, None).is_err(), "{body}");
+        }
+    }
+}

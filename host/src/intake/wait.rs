@@ -1,0 +1,101 @@
+//! What follows after a poll that failed; pure.
+//!
+//! - Every wait but flood control's grows with the failures in a row and has an upper bound.
+//! - A 429 waits what Telegram says, never less.
+//! - Two time-outs in a row, and the connections are thought dead.
+//! - Only a refused token ends polling: nothing but another token could help.
+
+use std::time::Duration;
+
+use crate::backoff;
+use crate::telegram::Error;
+
+/// What to do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    Wait {
+        pause: Duration,
+        /// Ask without waiting, to find out soon whether the trouble is over.
+        probe: bool,
+        /// Throw the connections away.
+        rebuild: bool,
+    },
+    Stop,
+}
+
+/// After `failures` failed polls in a row and now this one. `dice` is between 0 and 1.
+pub(super) fn after(error: &Error, failures: u32, poll_timeout: Duration, dice: f64) -> Next {
+    match error {
+        Error::Unauthorized { .. } | Error::Refused { code: 404, .. } => Next::Stop,
+        Error::Flooded { retry_after, .. } => {
+            Next::Wait { pause: (*retry_after).max(Duration::from_secs(1)), probe: false, rebuild: false }
+        }
+        // The other poller's long poll ends within its time-out; asking more often would only disturb it.
+        Error::Conflict { .. } => {
+            let longest = poll_timeout.max(Duration::from_secs(5));
+            let pause = Duration::from_secs(5).saturating_mul(1 << failures.min(4)).min(longest);
+            Next::Wait { pause, probe: true, rebuild: false }
+        }
+        Error::UnknownOutcome { .. } => Next::Wait {
+            pause: backoff::delay(failures.saturating_add(1), dice),
+            probe: false,
+            rebuild: failures % 2 == 1,
+        },
+        _ => again(failures, dice),
+    }
+}
+
+/// After trouble that time may heal.
+pub(super) fn again(failures: u32, dice: f64) -> Next {
+    Next::Wait { pause: backoff::delay(failures.saturating_add(1), dice), probe: false, rebuild: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLL: Duration = Duration::from_secs(30);
+
+    fn pause(error: &Error, failures: u32) -> Duration {
+        match after(error, failures, POLL, 1.0) {
+            Next::Wait { pause, .. } => pause,
+            Next::Stop => panic!("stops after {error}"),
+        }
+    }
+
+    fn method() -> String {
+        "getUpdates".to_owned()
+    }
+
+    #[test]
+    fn a_conflict_is_asked_about_seldom() {
+        let error = Error::Conflict { method: method(), webhook: false, description: String::new() };
+        let pauses: Vec<_> = (0..6).map(|failures| pause(&error, failures).as_secs()).collect();
+        assert_eq!(pauses, [5, 10, 20, 30, 30, 30]);
+        assert!(matches!(after(&error, 0, POLL, 1.0), Next::Wait { probe: true, .. }));
+    }
+
+    #[test]
+    fn flood_control_is_obeyed_to_the_letter() {
+        let flooded = |seconds| Error::Flooded { method: method(), retry_after: Duration::from_secs(seconds) };
+        assert_eq!(pause(&flooded(6775), 0), Duration::from_secs(6775));
+        assert_eq!(pause(&flooded(0), 9), Duration::from_secs(1), "never a hot loop");
+    }
+
+    #[test]
+    fn only_a_refused_token_ends_it() {
+        let refused = Error::Unauthorized { method: method(), description: String::new() };
+        assert_eq!(after(&refused, 0, POLL, 1.0), Next::Stop);
+        for failures in [0, 1, 50, u32::MAX - 1] {
+            let broken = Error::ServerError { method: method(), status: 502, description: String::new() };
+            assert!(pause(&broken, failures) <= Duration::from_secs(30));
+        }
+    }
+
+    #[test]
+    fn the_second_time_out_in_a_row_rebuilds_the_connections() {
+        let silent = Error::UnknownOutcome { method: method(), reason: String::new() };
+        assert!(matches!(after(&silent, 0, POLL, 1.0), Next::Wait { rebuild: false, .. }));
+        assert!(matches!(after(&silent, 1, POLL, 1.0), Next::Wait { rebuild: true, .. }));
+    }
+}
