@@ -1,1 +1,114 @@
-//! (being written)
+//! The command line: arguments, logging, what is printed, and the exit code. Nothing is decided here that a bot's
+//! work depends on.
+//!
+//! Results go to stdout, progress and logs to stderr. Whatever fails is told in one message that names the mend; the
+//! exit code says which kind of failure it was. Nothing that is printed shows a secret.
+#![allow(clippy::print_stderr, reason = "the last words of a command go to the terminal, not to the log")]
+
+mod build;
+mod check;
+mod exit;
+mod inspect;
+mod logging;
+mod run;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::redaction::redact;
+use crate::config::{Config, DEFAULT_FILE, LoadOptions};
+use exit::Exit;
+
+const ABOUT: &str = "Runs Telegram bots whose handlers are sandboxed WebAssembly plugins.
+
+botyard fetches a bot's updates and hands each one to a plugin: a small .wasm file that answers commands, holds
+conversations and presses buttons. It keeps every update on disk until it is handled, repeats what failed, keeps to
+Telegram's limits, and swaps plugins while the bot runs.";
+
+const MORE: &str = "Two commands to begin with:
+  botyard run --simulator   Run the bot without a token and without a network: the host plays Telegram itself and
+                            prints the address of a page in which you chat with the bot.
+  botyard run               Run it on Telegram, with a token from @BotFather in the variable BOT_TOKEN.
+
+Files:
+  bot.toml                  The configuration: which bot, which plugins, which limits. Another one: --config FILE.
+  *.wasm                    The plugins that bot.toml names; `botyard build` makes them. Both are watched while the
+                            bot runs: save a new version, and it serves the next message.
+  data/                     The store: waiting updates, conversations, unsent messages (`path` in [store]).
+
+Environment:
+  BOT_TOKEN                 The token, if bot.toml says `token = { env = \"BOT_TOKEN\" }`.
+  BOTYARD__SECTION__KEY     Overrides that key of bot.toml, such as BOTYARD__ADMIN__LISTEN=127.0.0.1:9000 or
+                            BOTYARD__PLUGINS__ECHO__CONFIG__SLOW_MS=200.
+  BOTYARD_LOG               What is logged, such as `debug` or `warn,botyard::sender=debug`; --log goes before it.
+
+Exit codes:
+  0  all went well          2  wrong configuration or arguments    130  interrupted twice
+  1  it failed while at it  3  the store can't be used";
+
+#[derive(Debug, Parser)]
+#[command(name = "botyard", version, about = "Runs Telegram bots whose handlers are sandboxed WebAssembly plugins")]
+#[command(long_about = ABOUT, after_long_help = MORE, after_help = "More with --help: how to begin, files, variables, exit codes.")]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+struct Cli {
+    #[command(flatten)]
+    logging: logging::Options,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Run),
+    Check(check::Check),
+    Build(build::Build),
+    Store(store::Store),
+}
+
+/// Which configuration.
+#[derive(Debug, Args)]
+struct ConfigFile {
+    /// The configuration; relative paths in it start at its folder
+    #[arg(long, short, value_name = "FILE", default_value = DEFAULT_FILE)]
+    config: PathBuf,
+}
+
+impl ConfigFile {
+    fn load(&self, options: LoadOptions) -> anyhow::Result<Config> {
+        Ok(Config::load(&self.config, options)?)
+    }
+}
+
+/// Parses the arguments, does what they say, and answers with the exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = logging::start(&cli.logging).and_then(|()| match cli.command {
+        Command::Run(run) => run.run(),
+        Command::Check(check) => check.run(),
+        Command::Build(build) => build.run(),
+        Command::Store(store) => store.run(),
+    });
+    let exit = done.unwrap_or_else(|error| {
+        eprintln!("error: {}", redact(&exit::explain(&error)));
+        Exit::of(&error)
+    });
+    exit.into()
+}
+
+/// Prints a result. That nobody reads it to its end (`| head`) is no failure.
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(redact(text).as_bytes()).and_then(|()| out.flush()).unwrap_or_default();
+}
+
+/// Tells of progress.
+fn tell(text: &str) {
+    eprintln!("{}", redact(text));
+}

@@ -1,0 +1,72 @@
+//! Who the bot is, by Telegram's own word, and how polling goes, for those who ask whether the host is ready.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use serde::Deserialize;
+use tokio::sync::watch;
+
+use super::Parts;
+use crate::backoff;
+use crate::intake::PollStatus;
+use crate::telegram::{Client, Error};
+
+const DEADLINE: Duration = Duration::from_secs(10);
+
+#[derive(Deserialize)]
+struct Me {
+    username: String,
+}
+
+/// Asks once, at the start. `None` when Telegram can't be reached now: that is no reason not to start.
+///
+/// # Errors
+/// When Telegram refuses the token.
+pub(super) async fn ask(client: &Client) -> anyhow::Result<Option<String>> {
+    match client.call("getMe", Bytes::from_static(b"{}"), DEADLINE).await {
+        Ok(me) => Ok(username(&me)),
+        Err(error @ (Error::Unauthorized { .. } | Error::Refused { code: 404, .. })) => Err(anyhow::Error::new(error))
+            .context(
+                "Telegram does not know the bot's token; look at `token` in [bot], or ask @BotFather for a new one",
+            ),
+        Err(error) => {
+            tracing::warn!(%error, "Telegram can't be reached yet; starting all the same");
+            Ok(None)
+        }
+    }
+}
+
+/// Gives the bot its name, asking on until Telegram tells it.
+pub(super) async fn learn(parts: Arc<Parts>, client: Arc<Client>, mut known: Option<String>) {
+    let mut attempt = 0;
+    while known.is_none() {
+        attempt += 1;
+        tokio::time::sleep(backoff::delay(attempt, rand::random())).await;
+        known = client.call("getMe", Bytes::from_static(b"{}"), DEADLINE).await.ok().as_deref().and_then(username);
+    }
+    if let Some(username) = known {
+        tracing::info!(username, "this is the bot");
+        parts.dispatcher.set_username(username);
+    }
+}
+
+fn username(me: &[u8]) -> Option<String> {
+    serde_json::from_slice::<Me>(me).ok().map(|me| me.username)
+}
+
+/// Tells the readiness how polling goes.
+pub(super) async fn follow_health(parts: Arc<Parts>, mut polled: watch::Receiver<PollStatus>) {
+    loop {
+        let status = polled.borrow_and_update().clone();
+        match status.problem {
+            Some(problem) => parts.readiness.poll_failed(problem),
+            None if status.last_good.is_some() => parts.readiness.poll_ok(),
+            None => {}
+        }
+        if polled.changed().await.is_err() {
+            return;
+        }
+    }
+}
