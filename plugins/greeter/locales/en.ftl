@@ -1,0 +1,4 @@
+# Shown in the menu of commands.
+cmd-start = Say hello
+
+hello = Hello, { $name }!

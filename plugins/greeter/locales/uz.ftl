@@ -1,0 +1,4 @@
+# Buyruqlar menyusida koʻrinadi.
+cmd-start = Salom berish
+
+hello = Salom, { $name }!

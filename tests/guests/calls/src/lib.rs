@@ -1,0 +1,30 @@
+//! `/me` asks Telegram who the bot is; `/call METHOD` calls any method for this chat and answers with what came of it;
+//! `/edit` sends a message at once and edits it.
+
+use botyard_sdk::prelude::*;
+
+#[plugin]
+mod calls {
+    #[command("me")]
+    fn me(ctx: &mut Ctx) -> Result<(), Error> {
+        let me = ctx.call("getMe", json!({}))?;
+        ctx.reply(format!("I am {}", me["username"].as_str().unwrap_or("nobody")));
+        Ok(())
+    }
+
+    #[command("call")]
+    fn call(ctx: &mut Ctx) {
+        match ctx.call(ctx.args(), json!({ "chat_id": ctx.chat_id(), "text": "called" })) {
+            Ok(answer) => ctx.reply(format!("ok: {answer}")),
+            Err(error) => ctx.reply(format!("error: {error}")),
+        };
+    }
+
+    #[command("edit")]
+    fn edit(ctx: &mut Ctx) -> Result<(), Error> {
+        let message = ctx.reply("one moment").call()?;
+        let edited = json!({ "chat_id": ctx.chat_id(), "message_id": message["message_id"], "text": "done" });
+        ctx.enqueue("editMessageText", edited)?;
+        Ok(())
+    }
+}

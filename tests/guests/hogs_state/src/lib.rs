@@ -1,0 +1,48 @@
+//! Each command takes a number of bytes, lines or messages and asks for that much: `/state 100000`, `/value 2000000`,
+//! `/log 100000`, `/flood 10000`.
+
+use botyard_sdk::prelude::*;
+
+#[plugin]
+mod hogs_state {
+    #[derive(State, Serialize, Deserialize, Default)]
+    enum Hog {
+        #[default]
+        Idle,
+        Full {
+            text: String,
+        },
+    }
+
+    #[command("state")]
+    fn state(ctx: &mut Ctx<Hog>) -> Handled {
+        ctx.reply("kept");
+        ctx.goto(Hog::Full { text: "x".repeat(amount(ctx)) })
+    }
+
+    #[command("value")]
+    fn value(ctx: &mut Ctx<Hog>) -> Result<(), Error> {
+        ctx.storage().plugin().set("hoard", &"x".repeat(amount(ctx)))?;
+        ctx.reply("kept");
+        Ok(())
+    }
+
+    #[command("log")]
+    fn log(ctx: &mut Ctx<Hog>) {
+        for line in 0..amount(ctx) {
+            info!("a line of the hog", line = line);
+        }
+        ctx.reply("logged");
+    }
+
+    #[command("flood")]
+    fn flood(ctx: &mut Ctx<Hog>) {
+        for number in 0..amount(ctx) {
+            ctx.reply(number.to_string());
+        }
+    }
+
+    fn amount(ctx: &Run) -> usize {
+        ctx.args().parse().unwrap_or(1 << 20)
+    }
+}
