@@ -1,1 +1,12 @@
+//! What the end-to-end tests and the benchmarks share: a real host process, real plugins, and Telegram played by
+//! the simulator over HTTP.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real processes take real time")]
+
+mod build;
+mod host;
+mod metrics;
+
+pub use build::{guest, host as host_program, plugin};
+pub use host::{Host, HostBuilder, Stopped};
+pub use metrics::Metrics;

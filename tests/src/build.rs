@@ -1,0 +1,69 @@
+//! Finds the host and the plugins, building them first, once per test run.
+//!
+//! `cargo xtask test` has built them already and says so by `BOTYARD_BUILT`; a plain `cargo test` gets them here, so
+//! that no test ever runs against something stale.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Once;
+
+/// The example plugin `name`.
+///
+/// # Panics
+/// When it can't be built.
+#[must_use]
+pub fn plugin(name: &str) -> PathBuf {
+    build();
+    existing(target().join("plugins").join(format!("{name}.wasm")))
+}
+
+/// The test guest `name`.
+///
+/// # Panics
+/// When it can't be built.
+#[must_use]
+pub fn guest(name: &str) -> PathBuf {
+    build();
+    existing(target().join("guests-wasm").join(format!("{name}.wasm")))
+}
+
+/// The host's program.
+///
+/// # Panics
+/// When it can't be built.
+#[must_use]
+pub fn host() -> PathBuf {
+    build();
+    let profile = std::env::current_exe().expect("a program knows its own path");
+    // target/PROFILE/deps/TEST-HASH
+    let folder = profile.parent().and_then(Path::parent).expect("cargo puts programs into target/PROFILE/deps");
+    existing(folder.join("botyard"))
+}
+
+fn build() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if std::env::var_os("BOTYARD_BUILT").is_some() {
+            return;
+        }
+        let cargo = |arguments: &[&str]| {
+            let status = Command::new("cargo").args(arguments).current_dir(root()).status();
+            assert!(status.is_ok_and(|status| status.success()), "cargo {} failed", arguments.join(" "));
+        };
+        cargo(&["build", "--quiet", "--package", "botyard"]);
+        cargo(&["xtask", "plugins", "--guests"]);
+    });
+}
+
+fn existing(path: PathBuf) -> PathBuf {
+    assert!(path.exists(), "{} is not there; run `cargo xtask test`", path.display());
+    path
+}
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace is one folder up").to_owned()
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}

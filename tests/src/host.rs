@@ -1,0 +1,261 @@
+//! A host process with a configuration, a store and an address of its own.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::{Metrics, build};
+
+/// A token as the simulator takes it.
+const TOKEN: &str = "4242:test-token-that-must-never-be-seen-anywhere";
+
+/// A running host. It is killed when dropped; its folder stays until then.
+pub struct Host {
+    folder: TempDir,
+    admin: SocketAddr,
+    child: Option<Child>,
+}
+
+/// A host that was stopped, and what it left.
+pub struct Stopped {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// All that it logged, over all its starts.
+    pub log: String,
+}
+
+/// What goes into `bot.toml`.
+pub struct HostBuilder {
+    api_base: String,
+    plugins: String,
+    sections: String,
+    limits: String,
+}
+
+impl HostBuilder {
+    /// A host that polls this server, with all limits on sending lifted and no plugins.
+    #[must_use]
+    pub fn new(api_base: &str) -> Self {
+        Self {
+            api_base: api_base.to_owned(),
+            plugins: String::new(),
+            sections: String::new(),
+            limits: "overall_per_second = 0\nchat_per_second = 0\ngroup_per_minute = 0\nbulk_per_second = 0\n"
+                .to_owned(),
+        }
+    }
+
+    /// Adds an entry under `[plugins]`; `more` is TOML for it.
+    #[must_use]
+    pub fn plugin(mut self, name: &str, wasm: &Path, more: &str) -> Self {
+        writeln!(self.plugins, "[plugins.{name}]\npath = {:?}\n{more}", wasm.display().to_string()).expect("a string");
+        self
+    }
+
+    /// Adds whole sections, in TOML.
+    #[must_use]
+    pub fn sections(mut self, toml: &str) -> Self {
+        self.sections.push_str(toml);
+        self
+    }
+
+    /// Replaces what stands under `[send]`.
+    #[must_use]
+    pub fn send(mut self, toml: &str) -> Self {
+        toml.clone_into(&mut self.limits);
+        self
+    }
+
+    /// Starts it and waits until it polls.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    #[must_use]
+    pub fn start(self) -> Host {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+        let Self { api_base, plugins, sections, limits } = self;
+        let config = format!(
+            "[bot]\ntoken = {{ env = \"TEST_TOKEN\" }}\napi_base = \"{api_base}\"\n[intake]\npoll_timeout = \"5s\"\n\
+             [send]\n{limits}\n[admin]\nlisten = \"{port}\"\n{sections}\n{plugins}"
+        );
+        std::fs::write(folder.path().join("bot.toml"), config).expect("the folder is writable");
+        let mut host = Host { folder, admin: port, child: None };
+        host.start();
+        host
+    }
+}
+
+impl Host {
+    /// Starts it (again) on what it left, and waits until it is ready.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    pub fn start(&mut self) {
+        assert!(self.child.is_none(), "it runs already");
+        let log = File::options().append(true).create(true).open(self.log_file()).expect("the folder is writable");
+        let child = Command::new(build::host())
+            .args(["run", "--config"])
+            .arg(self.config_file())
+            .env("TEST_TOKEN", TOKEN)
+            .env("BOTYARD_LOG", "info")
+            .env_remove("BOT_TOKEN")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a file"))
+            .stderr(log)
+            .spawn()
+            .expect("the host starts");
+        self.child = Some(child);
+        self.wait_until("the host is ready", |host| host.get("/readyz").is_some_and(|(status, _)| status == 200));
+    }
+
+    /// `kill -9`
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn kill(&mut self) {
+        let mut child = self.child.take().expect("it runs");
+        child.kill().expect("it can be killed");
+        child.wait().expect("it is gone");
+    }
+
+    /// SIGTERM, and waits for the end.
+    ///
+    /// # Panics
+    /// When it does not stop in time.
+    pub fn stop(&mut self) -> Stopped {
+        let mut child = self.child.take().expect("it runs");
+        let id = child.id().to_string();
+        let signalled = Command::new("kill").args(["-TERM", &id]).status().expect("kill is there");
+        assert!(signalled.success());
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            if let Some(status) = child.try_wait().expect("it is our child") {
+                return Stopped { status, log: self.log() };
+            }
+            if Instant::now() > deadline {
+                child.kill().expect("it can be killed");
+                panic!("the host does not stop:\n{}", self.log());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// All that it logged.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    /// Where its `bot.toml` is.
+    #[must_use]
+    pub fn config_file(&self) -> PathBuf {
+        self.folder.path().join("bot.toml")
+    }
+
+    /// Where its store is.
+    #[must_use]
+    pub fn store_dir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What `/metrics` says now.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        Metrics::parse(&self.get("/metrics").expect("the host answers").1)
+    }
+
+    /// Status and body of an admin page; `None` when there is no answer.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<(u16, String)> {
+        crate::metrics::get(self.admin, path)
+    }
+
+    /// Resident memory, in MiB.
+    #[must_use]
+    pub fn resident_mib(&self) -> u64 {
+        self.status("VmRSS:") / 1024
+    }
+
+    /// Highest resident memory since the start, in MiB.
+    #[must_use]
+    pub fn peak_resident_mib(&self) -> u64 {
+        self.status("VmHWM:") / 1024
+    }
+
+    /// How many threads it has.
+    #[must_use]
+    pub fn threads(&self) -> u64 {
+        self.status("Threads:")
+    }
+
+    fn status(&self, field: &str) -> u64 {
+        let id = self.child.as_ref().expect("it runs").id();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("Linux tells it");
+        line.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
+    }
+
+    /// Waits for something to become true.
+    ///
+    /// # Panics
+    /// When it does not within 60 s, or the host has ended meanwhile.
+    pub fn wait_until(&mut self, what: &str, mut is_true: impl FnMut(&Self) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !is_true(self) {
+            let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+            assert!(ended.is_none(), "waiting until {what}, but the host has ended:\n{}", self.log());
+            assert!(Instant::now() < deadline, "waited in vain until {what}:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits until everything that was handled is sent, and what was sent is durably done with: a kill now repeats
+    /// nothing.
+    ///
+    /// # Panics
+    /// When that does not come about.
+    pub fn settle(&mut self) {
+        let mut seen = None;
+        self.wait_until("all is sent and durable", |host| {
+            let metrics = host.metrics();
+            let commits = |state| metrics.sum("botyard_store_commits_total", &[state]);
+            let quiet = metrics.sum("botyard_send_queue", &[]) == 0.0 && commits("applied") == commits("durable");
+            // Twice the same: what is just being handed over is in neither number.
+            let now = quiet.then(|| commits("applied"));
+            std::thread::sleep(Duration::from_millis(20));
+            now.is_some() && std::mem::replace(&mut seen, now) == now
+        });
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // Nothing to be done about a child that can't be killed.
+            child.kill().ok();
+            child.wait().ok();
+        }
+        if !std::thread::panicking() {
+            assert!(!self.log().contains("test-token-that"), "the token is in the log");
+        }
+    }
+}

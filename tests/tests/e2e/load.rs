@@ -1,0 +1,88 @@
+//! Many chats at once: order, fairness, exactness, and memory that stays what it was.
+
+use std::time::{Duration, Instant};
+
+use botyard::simulator::{ALICE, BOTIR, Bulk};
+use botyard_tests::{guest, plugin};
+
+use super::support::{ask, builder, chats, delivered, echo_host, simulator};
+
+const LONG: Duration = Duration::from_secs(120);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_chats_at_once_keep_their_order() {
+    let simulator = simulator().await;
+    simulator.start_load_mode(true);
+    let _host = echo_host(&simulator, "");
+    let bulk = Bulk::new(10_000, 1_000);
+    simulator.push_updates(&bulk);
+    delivered(&simulator, bulk.count, LONG).await;
+    let expected: Vec<String> = (0..10).map(|n| format!("message {n}")).collect();
+    for chat in chats(&bulk) {
+        assert_eq!(simulator.sequence(chat), expected, "chat {chat}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sleeping_chat_keeps_nobody_waiting() {
+    let simulator = simulator().await;
+    let _host = echo_host(&simulator, "config = { slow_ms = 20000 }");
+    simulator.user_says(ALICE, ALICE, "slow").expect("a chat");
+    simulator.user_says(ALICE, ALICE, "and then").expect("a chat");
+    for n in 0..20 {
+        let text = format!("quick {n}");
+        assert_eq!(ask(&simulator, BOTIR, &text).await, text);
+    }
+    assert_eq!(simulator.delivered(ALICE), 0, "Alice's chat sleeps, and her second message waits for the first");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_hundred_writes_to_keys_of_their_own_are_all_kept() {
+    let simulator = simulator().await;
+    simulator.start_load_mode(true);
+    let mut host = builder(&simulator).plugin("counter", &plugin("counter"), "").start();
+    let bulk = Bulk { text: "/count".to_owned(), ..Bulk::new(500, 500) };
+    simulator.push_updates(&bulk);
+    delivered(&simulator, 500, LONG).await;
+    host.settle();
+    host.kill();
+    host.start();
+    simulator.push_updates(&bulk);
+    delivered(&simulator, 1000, LONG).await;
+    for chat in chats(&bulk) {
+        let answers = simulator.sequence(chat);
+        assert!(answers.len() == 2 && answers[1].starts_with("This chat: 2."), "chat {chat}: {answers:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_contended_read_modify_writes_are_exact() {
+    let simulator = simulator().await;
+    simulator.start_load_mode(true);
+    let host = builder(&simulator).plugin("rmw", &guest("counter_rmw"), "").start();
+    let bulk = Bulk { text: "/add".to_owned(), ..Bulk::new(1_000, 250) };
+    simulator.push_updates(&bulk);
+    delivered(&simulator, 1_000, LONG).await;
+    let mut answers: Vec<u64> =
+        chats(&bulk).flat_map(|chat| simulator.sequence(chat)).map(|text| text.parse().expect("a sum")).collect();
+    answers.sort_unstable();
+    assert_eq!(answers, (1..=1_000).collect::<Vec<u64>>(), "every sum was told to somebody, and none twice");
+    assert!(host.metrics().sum("botyard_commit_conflicts_total", &[]) > 0.0, "they did get into each other's way");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_thousand_waiting_updates_fit_into_little_memory() {
+    let simulator = simulator().await;
+    simulator.start_load_mode(false);
+    let mut host = echo_host(&simulator, "config = { slow_ms = 60000 }\nlimits = { time = \"90s\" }");
+    simulator.push_updates(&Bulk { text: "slow".to_owned(), ..Bulk::new(100_000, 2_000) });
+    let begun = Instant::now();
+    host.wait_until("all are taken in", |host| host.metrics().sum("botyard_updates_total", &["accepted"]) >= 100_000.0);
+    assert!(begun.elapsed() < Duration::from_secs(60), "intake never waits for a handler");
+    assert_eq!(simulator.delivered_in_all(), 0);
+    assert!(host.peak_resident_mib() < 200, "{} MiB", host.peak_resident_mib());
+    // And it is all still there for the next start.
+    host.kill();
+    host.start();
+    assert!(host.peak_resident_mib() < 200, "{} MiB after the restart", host.peak_resident_mib());
+}

@@ -1,0 +1,128 @@
+//! Plugins that do what they must not, beside one that behaves.
+
+use std::time::Duration;
+
+use botyard::simulator::{ALICE, BOTIR};
+use botyard_tests::{Host, guest, plugin};
+
+use super::support::{ask, builder, dead_letters, next, simulator};
+
+fn dead(host: &Host) -> f64 {
+    host.metrics().sum("botyard_events_total", &["outcome=\"dead\""])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn traps_loops_and_gluttons_end_as_dead_letters_while_echo_answers() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator)
+        .sections("[dispatch]\nmax_attempts = 3\n")
+        .plugin("traps", &guest("traps"), "priority = 1")
+        .plugin("loops", &guest("loops"), "priority = 1\nlimits = { time = \"1s\" }")
+        .plugin("eats", &guest("eats_memory"), "priority = 1\nlimits = { memory = \"8MiB\" }")
+        .plugin("panics", &guest("panics"), "priority = 1")
+        .plugin("echo", &plugin("echo"), "")
+        .start();
+    ask(&simulator, BOTIR, "warm up").await;
+    let (threads, memory) = (host.threads(), host.resident_mib());
+    for text in ["/trap", "/loop", "/wait", "/eat", "/panic at noon", "/refuse"] {
+        simulator.user_says(ALICE, ALICE, text).expect("a chat");
+    }
+    let mut n = 0;
+    while dead(&host) < 6.0 {
+        let text = format!("still there? {n}");
+        assert_eq!(ask(&simulator, BOTIR, &text).await, text);
+        n += 1;
+    }
+    assert_eq!(ask(&simulator, ALICE, "and now?").await, "and now?", "the lane goes on behind the dead letters");
+    assert_eq!(simulator.delivered(ALICE), 1, "nothing of a failed run is sent");
+    assert!(host.threads() <= threads + 2, "{threads} threads before, {} now", host.threads());
+    assert!(host.resident_mib() < memory + 60, "{memory} MiB before, {} now", host.resident_mib());
+
+    assert!(host.stop().status.success());
+    let letters = dead_letters(&host);
+    let reason = |plugin: &str| {
+        let of_plugin: Vec<_> = letters.iter().filter(|letter| letter.plugin == plugin).collect();
+        of_plugin.iter().map(|letter| (letter.attempts, letter.reason.clone())).collect::<Vec<_>>()
+    };
+    assert!(matches!(&reason("traps")[..], [(3, text)] if text.contains("trapped")), "{:?}", reason("traps"));
+    assert!(matches!(&reason("eats")[..], [(3, text)] if text.contains("memory")), "{:?}", reason("eats"));
+    let loops = reason("loops");
+    assert!(loops.iter().any(|(_, text)| text.contains("limits.cpu")), "{loops:?}");
+    assert!(loops.iter().any(|(_, text)| text.contains("limits.time")), "{loops:?}");
+    let panics = reason("panics");
+    assert!(
+        panics.iter().any(|(attempts, text)| *attempts == 3
+            && text.contains("deliberate: at noon")
+            && text.contains("panics/src/lib.rs:")),
+        "message, file and line: {panics:?}"
+    );
+    assert!(panics.iter().any(|(attempts, text)| *attempts == 1 && text.contains("refused for good")), "{panics:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_endless_loops_leave_the_host_responsive() {
+    let simulator = simulator().await;
+    simulator.start_load_mode(false);
+    let mut host = builder(&simulator)
+        .sections("[dispatch]\nmax_attempts = 1\n")
+        .plugin("loops", &guest("loops"), "priority = 1\nlimits = { cpu = \"300ms\" }")
+        .plugin("echo", &plugin("echo"), "")
+        .start();
+    let threads = host.threads();
+    simulator
+        .push_updates(&botyard::simulator::Bulk { text: "/loop".to_owned(), ..botyard::simulator::Bulk::new(50, 50) });
+    simulator.end_load_mode();
+    let mut most_threads = threads;
+    let mut asked = 0;
+    while dead(&host) < 50.0 {
+        let text = format!("hello {asked}");
+        assert_eq!(ask(&simulator, BOTIR, &text).await, text);
+        most_threads = most_threads.max(host.threads());
+        asked += 1;
+    }
+    assert!(asked > 5, "the loops take 15 s of processor time; echo was answered only {asked} times meanwhile");
+    assert!(most_threads <= threads + 2, "{threads} threads before, {most_threads} at most");
+    assert!(host.stop().status.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_event_is_tried_again_and_then_handled_once() {
+    let simulator = simulator().await;
+    let host = builder(&simulator).plugin("panics", &guest("panics"), "").start();
+    assert_eq!(ask(&simulator, ALICE, "/fail 3").await, "attempt 3");
+    assert_eq!(simulator.delivered(ALICE), 1, "the failed attempts left nothing behind");
+    assert!(dead(&host).abs() < f64::EPSILON);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn state_and_values_over_the_limit_are_refused_with_a_reason() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator)
+        .sections("[dispatch]\nmax_attempts = 1\n")
+        .plugin("hog", &guest("hogs_state"), "limits = { state = \"1KiB\", value = \"1KiB\" }")
+        .start();
+    assert_eq!(ask(&simulator, ALICE, "/state 100").await, "kept");
+    simulator.user_says(ALICE, ALICE, "/state 5000").expect("a chat");
+    simulator.user_says(ALICE, ALICE, "/value 5000").expect("a chat");
+    host.wait_until("both are dead letters", |host| dead(host) >= 2.0);
+    assert_eq!(ask(&simulator, ALICE, "/value 100").await, "kept");
+    assert!(host.stop().status.success());
+    let letters = dead_letters(&host);
+    assert!(letters.iter().any(|letter| letter.reason.contains("limits.state")), "{letters:?}");
+    assert!(letters.iter().any(|letter| letter.reason.contains("limits.value")), "{letters:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_granted_is_denied_and_the_answer_says_what_to_add() {
+    let simulator = simulator().await;
+    let _host = builder(&simulator)
+        .plugin("calls", &guest("calls"), "grants = { methods = [\"sendMessage\", \"get*\"] }")
+        .start();
+    assert_eq!(ask(&simulator, ALICE, "/me").await, "I am botyard_bot");
+    let before = simulator.delivered(ALICE);
+    simulator.user_says(ALICE, ALICE, "/call sendDice").expect("a chat");
+    let answer = next(&simulator, ALICE, before).await;
+    assert!(answer.contains("sendDice") && answer.contains("grants.methods"), "{answer}");
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(simulator.call_count("sendDice"), 0);
+}

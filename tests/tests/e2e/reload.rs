@@ -1,0 +1,114 @@
+//! New versions and new configurations while updates flow.
+
+use std::path::Path;
+use std::time::Duration;
+
+use botyard::simulator::{ALICE, BOTIR, Bulk};
+use botyard_tests::{Host, guest, plugin};
+
+use super::support::{ask, builder, chats, delivered, simulator};
+
+/// As a careful tool would put a new version in place.
+fn replace(path: &Path, new: &Path) {
+    let beside = path.with_extension("new");
+    std::fs::copy(new, &beside).expect("writable");
+    std::fs::rename(&beside, path).expect("writable");
+}
+
+fn versions_in(log: &str) -> usize {
+    log.lines().filter(|line| line.contains("plugin serves from now on")).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_is_replaced_under_load_and_no_update_is_lost_or_handled_twice() {
+    let simulator = simulator().await;
+    simulator.start_load_mode(true);
+    let folder = tempfile::tempdir().expect("a folder");
+    let serving = folder.path().join("versioned.wasm");
+    replace(&serving, &guest("versioned_a"));
+    let mut host = builder(&simulator).plugin("versioned", &serving, "").start();
+
+    let bulk = Bulk::new(20_000, 200);
+    simulator.push_updates(&bulk);
+    delivered(&simulator, 500, Duration::from_secs(60)).await;
+    replace(&serving, &guest("versioned_b"));
+    host.wait_until("the new version serves", |host| versions_in(&host.log()) == 1);
+    // More than were under way: these meet the new version.
+    let more = Bulk { text: "later {n}".to_owned(), ..Bulk::new(2_000, 200) };
+    simulator.push_updates(&more);
+    delivered(&simulator, 22_000, Duration::from_secs(120)).await;
+
+    for chat in chats(&bulk) {
+        let answers = simulator.sequence(chat);
+        let (versions, texts): (Vec<&str>, Vec<&str>) =
+            answers.iter().map(|answer| answer.split_once(": ").expect("`VERSION: TEXT`")).unzip();
+        let expected: Vec<String> =
+            (0..100).map(|n| format!("message {n}")).chain((0..10).map(|n| format!("later {n}"))).collect();
+        assert_eq!(texts, expected, "chat {chat}");
+        assert!(versions.is_sorted(), "chat {chat}: no event of a lane goes back to the old version");
+        assert_eq!(versions.last(), Some(&"2"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn state_is_carried_over_to_the_new_version() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let serving = folder.path().join("versioned.wasm");
+    replace(&serving, &guest("versioned_a"));
+    let mut host = builder(&simulator).plugin("versioned", &serving, "").start();
+    assert_eq!(ask(&simulator, ALICE, "/step").await, "1: step 1");
+    assert_eq!(ask(&simulator, ALICE, "/step").await, "1: step 2");
+    replace(&serving, &guest("versioned_b"));
+    host.wait_until("the new version serves", |host| versions_in(&host.log()) == 1);
+    assert_eq!(ask(&simulator, ALICE, "/step").await, "2: step 3, carried over");
+    assert_eq!(ask(&simulator, BOTIR, "/step").await, "2: step 1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_file_leaves_the_old_version_serving_and_says_why() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let serving = folder.path().join("echo.wasm");
+    let whole = std::fs::read(plugin("echo")).expect("built");
+    std::fs::write(&serving, &whole).expect("writable");
+    let mut host = builder(&simulator).plugin("echo", &serving, "").start();
+    let failures = |host: &Host| host.metrics().sum("botyard_reloads_total", &["outcome=\"failed\""]);
+    let half = whole.get(..whole.len() / 2).expect("half of it");
+    for (n, broken) in [half, b"this is a text", b"\0asm\x01\0\0\0"].into_iter().enumerate() {
+        std::fs::write(&serving, broken).expect("writable");
+        host.wait_until("the failure is counted", |host| failures(host) > n as f64);
+        assert_eq!(ask(&simulator, ALICE, "still there?").await, "still there?");
+        let (status, report) = host.get("/readyz").expect("it answers");
+        assert!(status == 200 && report.contains("echo"), "it serves, with a note: {report}");
+    }
+    std::fs::write(&serving, &whole).expect("writable");
+    host.wait_until("the note is gone", |host| host.get("/readyz").is_some_and(|(_, report)| !report.contains("echo")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bot_toml_is_applied_live_and_a_wrong_one_changes_nothing() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator).plugin("echo", &plugin("echo"), "").start();
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "/count");
+    let config = std::fs::read_to_string(host.config_file()).expect("readable");
+
+    let counter = plugin("counter").display().to_string();
+    std::fs::write(host.config_file(), format!("{config}\n[plugins.counter]\npath = {counter:?}\npriority = 5\n"))
+        .expect("writable");
+    host.wait_until("counter serves", |host| versions_in(&host.log()) == 1);
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "This chat: 1. All chats: 1.");
+
+    std::fs::write(host.config_file(), format!("{config}\n[plugins.counter]\npth = 1\n")).expect("writable");
+    host.wait_until("the mistake is reported", |host| {
+        host.get("/readyz").is_some_and(|(_, report)| report.contains("pth"))
+    });
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "This chat: 2. All chats: 2.");
+
+    std::fs::write(host.config_file(), &config).expect("writable");
+    host.wait_until("the mistake is mended", |host| {
+        host.get("/readyz").is_some_and(|(_, report)| !report.contains("pth"))
+    });
+    host.wait_until("counter has gone", |_| true);
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "/count", "without counter, echo answers again");
+}
