@@ -1,0 +1,90 @@
+//! What `cargo xtask help` says: written for somebody who sees this repository for the first time.
+
+use anyhow::{Result, bail};
+
+const OVERVIEW: &str = "\
+cargo xtask: everything one does with this repository
+
+  demo       start the bot with its five example plugins and chat with it in a browser; no token, no network
+  test       run every check and test
+  plugins    build the example plugins to target/plugins/NAME.wasm
+  bench      measure, with the release build
+  tidy       the checks of `test` that need no compiler: layout, layering, forgotten notes
+  ci         the same as `test`
+  help       this text; `cargo xtask help demo` says more about one command
+
+Begin with `cargo xtask demo`. The first build compiles a WebAssembly engine and takes several minutes; later ones
+take seconds.";
+
+const DEMO: &str = "\
+cargo xtask demo [--listen ADDR] [--wasm-from WHERE]
+cargo xtask demo --check [--wasm-from WHERE]
+
+Builds the host and the example plugins, then starts the host with bot.toml against a simulated Telegram that runs in
+the same process. It prints the address of a chat page: what you type there, the plugins answer. Ctrl-C stops it, and
+the next start goes on where the conversations were (they are kept in the folder data).
+
+  --check           nobody at the keyboard: plays a short conversation with every plugin, with a restart of the host in
+                    the middle of a form, prints it, and exits with 0 only if every answer is right. Uses free ports and
+                    a store of its own, so it can run beside another demo.
+  --listen ADDR     where the chat page is served, 127.0.0.1:8090 by default
+  --wasm-from WHERE see `cargo xtask help plugins`";
+
+const TEST: &str = "\
+cargo xtask test [--fast] [--wasm-from WHERE] [STEP…]
+
+Runs every check and test, each as a named step that says what it does and how long it took. The first failure ends it.
+With names of steps it runs only those.
+
+  tidy      layout, layering, forgotten notes, links of the docs: no compiler needed
+  format    rustfmt
+  build     the host, and everything that tests it
+  plugins   example plugins and the tests' guests, to WebAssembly
+  clippy    lints over everything, warnings denied
+  docs      the API documentation, warnings denied (slow)
+  test      unit and end-to-end tests
+  demo      the conversation of `cargo xtask demo --check` (slow)
+  deny      licences and advisories of the dependencies, when cargo-deny is installed (slow)
+
+  --fast            leaves out the slow ones
+  --wasm-from WHERE see `cargo xtask help plugins`";
+
+const PLUGINS: &str = "\
+cargo xtask plugins [--guests] [--wasm-from WHERE] [NAME…]
+
+Builds the crates in plugins/ to target/plugins/NAME.wasm; with names, only those. A file is replaced whole and only when
+its content has changed, so a host that runs and watches it sees each new version once.
+
+  --guests           also the guests of the tests (tests/guests/) to target/guests-wasm/NAME.wasm
+  --wasm-from WHERE  where the standard library for WebAssembly comes from. Without it these are tried in order:
+                       installed   the current toolchain has it already
+                       rustup      `rustup target add wasm32-unknown-unknown`
+                       debian      Debian's packages rustc-web, cargo-web and rust-web-src: its compiler builds the
+                                   standard library from source; needs root, or sudo without a password";
+
+const BENCH: &str = "\
+cargo xtask bench [ARGUMENT…]
+
+Builds the host and the plugins in their release form and runs the benchmarks. Arguments are handed to them. Numbers are
+worth something only on a machine that does nothing else meanwhile.";
+
+const TIDY: &str = "\
+cargo xtask tidy
+
+Looks at the files of the repository without compiling them, and names every problem with file and line: tabs, trailing
+blanks, forgotten notes, files that have grown too long, modules that do not say what they are for, parts of the host
+that reach upward in its layering, dependencies with a version of their own, links that lead nowhere.";
+
+pub(crate) fn print(command: Option<&str>) -> Result<()> {
+    let text = match command {
+        None | Some("help") => OVERVIEW,
+        Some("demo") => DEMO,
+        Some("test" | "ci") => TEST,
+        Some("plugins") => PLUGINS,
+        Some("bench") => BENCH,
+        Some("tidy") => TIDY,
+        Some(other) => bail!("there is no `cargo xtask {other}`; `cargo xtask help` lists what there is"),
+    };
+    println!("{text}");
+    Ok(())
+}
