@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real processes take real time")]
 
 mod build;
+pub mod chaos;
 mod host;
 mod metrics;
 

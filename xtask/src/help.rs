@@ -9,6 +9,7 @@ cargo xtask: everything one does with this repository
   test       run every check and test
   plugins    build the example plugins to target/plugins/NAME.wasm
   bench      measure, with the release build
+  chaos      kill the host, break the network and replace the plugin while updates flow; then count
   tidy       the checks of `test` that need no compiler: layout, layering, forgotten notes
   ci         the same as `test`
   help       this text; `cargo xtask help demo` says more about one command
@@ -68,6 +69,15 @@ cargo xtask bench [ARGUMENT…]
 Builds the host and the plugins in their release form and runs the benchmarks. Arguments are handed to them. Numbers are
 worth something only on a machine that does nothing else meanwhile.";
 
+const CHAOS: &str = "\
+cargo xtask chaos [--updates N] [--kills K] [--seed S]
+
+Lets N updates (2,000) flow through the host while it is killed K times (10) at random moments, Telegram answers with
+errors, floods, resets and cut answers, and the plugin's file is replaced again and again. Then it counts what people
+were answered: exits with 0 only if no update was lost, every count is exact and every chat's order was kept. Answers that
+came twice are told, and are no failure: where an answer was in flight, the Bot API has no way to tell. The moments are
+random; --seed repeats a run's.";
+
 const TIDY: &str = "\
 cargo xtask tidy
 
@@ -82,6 +92,7 @@ pub(crate) fn print(command: Option<&str>) -> Result<()> {
         Some("test" | "ci") => TEST,
         Some("plugins") => PLUGINS,
         Some("bench") => BENCH,
+        Some("chaos") => CHAOS,
         Some("tidy") => TIDY,
         Some(other) => bail!("there is no `cargo xtask {other}`; `cargo xtask help` lists what there is"),
     };
