@@ -106,9 +106,12 @@ impl Start {
     async fn run(self, config: Config, admin: TcpListener, mut stop: watch::Receiver<bool>) -> anyhow::Result<()> {
         let Self { client, store, bot, fingerprint, token_optional } = self;
         let loader = Arc::new(plugins::Loader::new(&config)?);
-        let entries = loader.load_all(&config).await?;
+        let (entries, username) = tokio::select! {
+            biased;
+            () = stopped(&mut stop) => return Ok(()),
+            found = async { Ok::<_, anyhow::Error>((loader.load_all(&config).await?, identity::ask(&client).await?)) } => found?,
+        };
         let routes = Routes::new(entries);
-        let username = identity::ask(&client).await?;
 
         let sender = Sender::new(store.clone(), client.clone(), bot, send_settings(&config));
         let (dispatcher, arrivals) = Dispatcher::new(

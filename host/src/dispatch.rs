@@ -23,7 +23,6 @@ use tokio::time::Instant;
 
 use self::lanes::{Lanes, Turn};
 use self::run::{Context, Outcome};
-use crate::clock::unix_millis;
 use crate::domain::{BotId, Lane};
 use crate::plugin::Outbound;
 use crate::sender::Sender;
@@ -167,8 +166,7 @@ impl Dispatcher {
                         match outcome? {
                             Outcome::Empty => lanes.finished(turn, false),
                             Outcome::Done { more } => lanes.finished(turn, more),
-                            Outcome::NotBefore(time) => {
-                                let rest = Duration::from_millis(time.saturating_sub(unix_millis()));
+                            Outcome::Rest(rest) => {
                                 resting.push(Reverse(Resting { until: Instant::now() + rest, turn }));
                             }
                         }

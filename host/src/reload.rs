@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use tokio::io::AsyncReadExt as _;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -109,7 +110,7 @@ impl Watcher {
                 continue;
             }
             let signature = signature(&path);
-            let told = read_hash(&path).await.ok();
+            let told = if signature.is_some() { read_hash(&path).await.ok() } else { None };
             self.files.insert(path, File { settling: Settling::new(signature), told });
         }
     }
@@ -162,6 +163,14 @@ fn signature(path: &Path) -> Option<Signature> {
     Signature::of(&std::fs::metadata(path).ok()?)
 }
 
+/// Piece by piece, however large the file is.
 async fn read_hash(path: &Path) -> std::io::Result<Hash> {
-    Ok(Sha256::digest(tokio::fs::read(path).await?).into())
+    let mut file = tokio::fs::File::open(path).await?;
+    let (mut hash, mut piece) = (Sha256::new(), vec![0; 256 << 10]);
+    loop {
+        match file.read(&mut piece).await? {
+            0 => return Ok(hash.finalize().into()),
+            n => hash.update(piece.get(..n).unwrap_or_default()),
+        }
+    }
 }

@@ -26,14 +26,15 @@ pub(super) async fn follow(
     let (paths, watched) = watch::channel(watched_paths(&config));
     let (changed, mut changes) = mpsc::channel(64);
     let watcher = tokio::spawn(reload::watch(watched, changed, stop));
-    let mut live = Live { parts, config, loader, token_optional };
+    let mut live = Live { parts, config, loader, token_optional, pending: Vec::new() };
     while let Some(path) = changes.recv().await {
-        if path == live.config.file {
+        if path == live.config.file || live.pending.iter().any(|(_, pending)| *pending == path) {
             live.reload_config().await;
         } else {
             live.reload_plugins(&path).await;
         }
-        paths.send_replace(watched_paths(&live.config));
+        let pending = live.pending.iter().map(|(_, path)| path.clone());
+        paths.send_replace(watched_paths(&live.config).into_iter().chain(pending).collect());
     }
     watcher.await?;
     Ok(())
@@ -49,6 +50,9 @@ struct Live {
     config: Config,
     loader: Arc<Loader>,
     token_optional: bool,
+    /// Entries of `bot.toml` that are not in force, because their files could not be loaded: a change of one is a
+    /// reason to try again.
+    pending: Vec<(PluginName, PathBuf)>,
 }
 
 impl Live {
@@ -64,6 +68,9 @@ impl Live {
         };
         self.parts.readiness.config_ok();
         let changes = Config::live_changes(&self.config, &new);
+        // What is still wrong will be reported again.
+        let pending = self.pending.drain(..).map(|(name, _)| name);
+        pending.chain(changes.removed.iter().cloned()).for_each(|name| self.parts.readiness.plugin_ok(&name));
         if changes.is_empty() {
             return;
         }
@@ -87,6 +94,7 @@ impl Live {
                 Ok(plugin) => loaded.push((name, Entry { plugin, priority: entry.priority })),
                 Err(error) => {
                     self.report_failure(&name, &error);
+                    self.pending.push((name.clone(), entry.path.clone()));
                     match self.config.plugins.get(&name) {
                         Some(old) => applied.plugins.insert(name, old.clone()),
                         None => applied.plugins.remove(&name),

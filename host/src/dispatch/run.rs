@@ -52,8 +52,8 @@ pub(super) enum Outcome {
     Empty,
     /// The event is handled or set aside; `more` were waiting behind it.
     Done { more: bool },
-    /// To be tried (again) at this time, in Unix milliseconds.
-    NotBefore(u64),
+    /// To be tried (again) after this time.
+    Rest(Duration),
 }
 
 /// Why an event was not handled this time.
@@ -91,8 +91,8 @@ impl Context {
                 return self.set_aside(&head, row, failure).await;
             }
         };
-        if row.not_before > unix_millis() {
-            return Ok(Outcome::NotBefore(row.not_before));
+        if let Some(rest) = rest(row.not_before, unix_millis()) {
+            return Ok(Outcome::Rest(rest));
         }
         let handled = AssertUnwindSafe(self.handle(&head, &row)).catch_unwind().await;
         let failure = match handled {
@@ -112,12 +112,12 @@ impl Context {
         if !failure.retry || row.attempts >= self.max_attempts {
             return self.set_aside(&head, row, failure).await;
         }
-        row.not_before = unix_millis().saturating_add(millis(backoff::delay(row.attempts, rand::random())));
-        let not_before = row.not_before;
+        let rest = backoff::delay(row.attempts, rand::random());
+        row.not_before = unix_millis().saturating_add(millis(rest));
         let ops = vec![Op::Put { key: head.key, value: row.encode() }];
         self.must_commit(Commit { ops, ..Commit::default() }).await?;
         metrics::counter!("botyard_events_total", "outcome" => "retried").increment(1);
-        Ok(Outcome::NotBefore(not_before))
+        Ok(Outcome::Rest(rest))
     }
 
     fn head(&self, lane: Lane) -> Result<Option<Head>, store::Error> {
@@ -391,6 +391,32 @@ fn seed(bot: BotId, number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// How long an event has still to wait at `now`. More than the longest backoff is none: the clock was set back.
+fn rest(not_before: u64, now: u64) -> Option<Duration> {
+    let left = Duration::from_millis(not_before.checked_sub(now)?);
+    (!left.is_zero() && left <= backoff::CAP).then_some(left)
+}
+
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_holds_no_event() {
+        let day = 24 * 3600 * 1000;
+        for (not_before, now, wait) in [
+            (0, 5, None),
+            (5, 5, None),
+            (7, 5, Some(Duration::from_millis(2))),
+            (30_005, 5, Some(backoff::CAP)),
+            (5 + day, 5, None),
+            (u64::MAX, 0, None),
+        ] {
+            assert_eq!(rest(not_before, now), wait);
+        }
+    }
 }

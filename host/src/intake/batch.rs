@@ -52,9 +52,9 @@ pub(super) fn split(body: &str, offset: Option<i64>) -> Result<Vec<Item<'_>>, se
 /// Ids of one batch are consecutive, so a neighbour tells the missing one.
 fn infer(ids: &[Option<i64>], place: usize, offset: Option<i64>) -> Option<i64> {
     let away = |distance: usize| i64::try_from(distance).ok();
-    let before = ids.iter().take(place).rev().enumerate().find_map(|(n, id)| Some((*id)? + away(n + 1)?));
-    let after = || ids.iter().skip(place + 1).enumerate().find_map(|(n, id)| Some((*id)? - away(n + 1)?));
-    before.or_else(after).or_else(|| Some(offset? + away(place)?))
+    let before = ids.iter().take(place).rev().enumerate().find_map(|(n, id)| (*id)?.checked_add(away(n + 1)?));
+    let after = || ids.iter().skip(place + 1).enumerate().find_map(|(n, id)| (*id)?.checked_sub(away(n + 1)?));
+    before.or_else(after).or_else(|| offset?.checked_add(away(place)?))
 }
 
 #[cfg(test)]
@@ -83,6 +83,14 @@ mod tests {
         assert_eq!(ids(r#"[{"update_id":8,"poll":{}}, null]"#, None), [8, 9]);
         assert_eq!(ids("[null, null]", Some(40)), [40, 41], "the offset tells where the batch begins");
         assert!(ids("[null]", None).is_empty(), "nothing tells");
+    }
+
+    #[test]
+    fn no_id_is_too_large_to_have_a_neighbour() {
+        let (max, min) = (i64::MAX, i64::MIN);
+        ids(&format!(r#"[{{"update_id":{max},"poll":{{}}}}, {{}}]"#), Some(max));
+        ids(&format!(r#"[{{}}, {{"update_id":{min},"poll":{{}}}}]"#), None);
+        ids("[{}, {}]", Some(max));
     }
 
     #[test]

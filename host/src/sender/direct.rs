@@ -86,7 +86,11 @@ impl Sender {
             }
         };
         match result {
-            Ok(result) => Ok(text(result)),
+            Ok(result) => {
+                let mut result = text(result);
+                self.shared.client.redact(&mut result);
+                Ok(result)
+            }
             Err(error) => {
                 tracing::debug!(%plugin, %error, "a plugin's call failed");
                 Err(error)

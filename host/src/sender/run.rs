@@ -26,7 +26,7 @@ const STORE_TROUBLE: Duration = Duration::from_secs(1);
 const LONG_FLOOD: Duration = Duration::from_secs(30);
 /// So many failed calls without a success between them are an outage.
 const OUTAGE: u32 = 5;
-/// While something succeeded within so long, Telegram is there.
+/// While a call succeeded within so long, Telegram takes calls.
 const HEALTHY: Duration = Duration::from_secs(60);
 
 /// A call that has ended.
@@ -55,6 +55,8 @@ struct Loop<'a> {
     backlog_end: u64,
     queue: Gauge,
     failed_in_a_row: u32,
+    /// When Telegram last took a call. Polls don't count: they can do well while sending is out of order.
+    last_success: Option<Instant>,
 }
 
 pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
@@ -68,6 +70,7 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         backlog_end: 0,
         queue: gauge!("botyard_send_queue"),
         failed_in_a_row: 0,
+        last_success: None,
     };
     let told_to_stop = async move {
         // Whoever drops the signal has gone, which is a reason to stop as well.
@@ -177,7 +180,7 @@ impl Loop<'_> {
     fn finish_row(&mut self, lane: Lane, number: u64, ending: Ending, now: Instant) {
         match ending {
             Ending::Called(row, Ok(())) => {
-                self.note_success();
+                self.note_success(now);
                 tracing::debug!(plugin = %row.plugin, event = row.event, method = row.method, "sent");
                 self.row_done(lane, number, true, now);
             }
@@ -201,7 +204,7 @@ impl Loop<'_> {
         let seen = may_have_been_seen(error);
         match decide::next(error, history, rand::random()) {
             Next::Refused => {
-                self.note_success();
+                self.note_success(now);
                 tracing::warn!(%plugin, chat_id, event = row.event, "{error}");
                 counter!("botyard_send_dropped_total", "reason" => "refused").increment(1);
                 self.row_done(lane, number, true, now);
@@ -232,7 +235,7 @@ impl Loop<'_> {
     fn finish_direct(&mut self, lane: Lane, mut direct: Direct, result: Result<Bytes, Error>, now: Instant) {
         let error = match result {
             Ok(result) => {
-                self.note_success();
+                self.note_success(now);
                 direct.answer(Ok(result));
                 return self.schedule.finish(lane, End::DirectDone, true, None, now);
             }
@@ -270,7 +273,7 @@ impl Loop<'_> {
     fn history(&mut self, lane: Lane, error: &Error, now: Instant) -> History {
         let (failures, since) =
             if error.is_transient() { self.schedule.count_failure(lane, now) } else { (0, Duration::ZERO) };
-        let others_succeed = self.shared.client.succeeded_within(HEALTHY);
+        let others_succeed = self.last_success.is_some_and(|at| now - at <= HEALTHY);
         History { failures, since, urgent: lane.is_urgent(), others_succeed }
     }
 
@@ -308,7 +311,8 @@ impl Loop<'_> {
         }
     }
 
-    fn note_success(&mut self) {
+    fn note_success(&mut self, now: Instant) {
+        self.last_success = Some(now);
         if std::mem::take(&mut self.failed_in_a_row) >= OUTAGE {
             tracing::info!("Telegram answers again");
         }

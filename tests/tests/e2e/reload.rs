@@ -112,3 +112,33 @@ async fn bot_toml_is_applied_live_and_a_wrong_one_changes_nothing() {
     host.wait_until("counter has gone", |_| true);
     assert_eq!(ask(&simulator, ALICE, "/count").await, "/count", "without counter, echo answers again");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_whose_file_comes_later_serves_as_soon_as_it_is_there() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator).plugin("echo", &plugin("echo"), "").start();
+    let config = std::fs::read_to_string(host.config_file()).expect("readable");
+    let noted = |host: &Host| host.get("/readyz").is_some_and(|(_, report)| report.contains("counter"));
+    let later = host.folder().join("counter.wasm");
+    let entry = format!("{config}\n[plugins.counter]\npath = \"counter.wasm\"\npriority = 5\n");
+
+    std::fs::write(host.config_file(), &entry).expect("writable");
+    host.wait_until("the failure is noted", noted);
+    replace(&later, &plugin("counter"));
+    host.wait_until("counter serves", |host| versions_in(&host.log()) == 1);
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "This chat: 1. All chats: 1.");
+    assert!(!noted(&host));
+
+    // Another file that is not there, and back: nothing is wrong any more.
+    std::fs::write(host.config_file(), entry.replace("counter.wasm", "nowhere.wasm")).expect("writable");
+    host.wait_until("the failure is noted", noted);
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "This chat: 2. All chats: 2.");
+    std::fs::write(host.config_file(), &entry).expect("writable");
+    host.wait_until("the note is gone", |host| !noted(host));
+
+    // Nor when the entry itself has gone.
+    std::fs::write(&later, "broken").expect("writable");
+    host.wait_until("the broken file is noted", noted);
+    std::fs::write(host.config_file(), &config).expect("writable");
+    host.wait_until("the note is gone", |host| !noted(host));
+}
