@@ -15,17 +15,32 @@ use crate::dispatch::{Entry, Routes};
 use crate::domain::PluginName;
 use crate::reload;
 
+/// The files that are watched. Begun before anything is loaded from them, so that no change is missed.
+pub(super) struct Watch {
+    paths: watch::Sender<Vec<PathBuf>>,
+    changes: mpsc::Receiver<PathBuf>,
+    watcher: reload::Watcher,
+}
+
+impl Watch {
+    pub(super) async fn begin(config: &Config) -> Self {
+        let (paths, watched) = watch::channel(watched_paths(config));
+        let (changed, changes) = mpsc::channel(64);
+        Self { paths, changes, watcher: reload::Watcher::begin(watched, changed).await }
+    }
+}
+
 /// Runs until told to stop.
 pub(super) async fn follow(
     parts: Arc<Parts>,
     config: Config,
     loader: Arc<Loader>,
     token_optional: bool,
+    watch: Watch,
     stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    let (paths, watched) = watch::channel(watched_paths(&config));
-    let (changed, mut changes) = mpsc::channel(64);
-    let watcher = tokio::spawn(reload::watch(watched, changed, stop));
+    let Watch { paths, mut changes, watcher } = watch;
+    let watcher = tokio::spawn(watcher.run(stop));
     let mut live = Live { parts, config, loader, token_optional };
     while let Some(path) = changes.recv().await {
         if path == live.config.file {
