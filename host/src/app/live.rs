@@ -3,7 +3,8 @@
 //! What has changed is loaded and checked while the old serves on; only then are the routes swapped, and events
 //! under way end with what they began with. What does not load changes nothing: it is reported, and the old serves.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
@@ -41,14 +42,16 @@ pub(super) async fn follow(
 ) -> anyhow::Result<()> {
     let Watch { paths, mut changes, watcher } = watch;
     let watcher = tokio::spawn(watcher.run(stop));
-    let mut live = Live { parts, config, loader, token_optional };
+    let mut live = Live { parts, config, loader, token_optional, pending: BTreeMap::new() };
     while let Some(path) = changes.recv().await {
-        if path == live.config.file {
+        if path == live.config.file || live.is_pending(&path) {
             live.reload_config().await;
         } else {
             live.reload_plugins(&path).await;
         }
-        paths.send_replace(watched_paths(&live.config));
+        let mut wanted = watched_paths(&live.config);
+        wanted.extend(live.pending.values().cloned());
+        paths.send_replace(wanted);
     }
     watcher.await?;
     Ok(())
@@ -64,9 +67,15 @@ struct Live {
     config: Config,
     loader: Arc<Loader>,
     token_optional: bool,
+    /// The files of entries in `bot.toml` that could not be applied: when one of them changes, it is tried again.
+    pending: BTreeMap<PluginName, PathBuf>,
 }
 
 impl Live {
+    fn is_pending(&self, path: &Path) -> bool {
+        self.pending.values().any(|pending| pending == path)
+    }
+
     async fn reload_config(&mut self) {
         let options = LoadOptions { token_optional: self.token_optional };
         let file = self.config.file.clone();
@@ -78,6 +87,9 @@ impl Live {
             }
         };
         self.parts.readiness.config_ok();
+        for name in std::mem::take(&mut self.pending).into_keys() {
+            self.parts.readiness.plugin_ok(&name);
+        }
         let changes = Config::live_changes(&self.config, &new);
         if changes.is_empty() {
             return;
@@ -102,6 +114,7 @@ impl Live {
                 Ok(plugin) => loaded.push((name, Entry { plugin, priority: entry.priority })),
                 Err(error) => {
                     self.report_failure(&name, &error);
+                    self.pending.insert(name.clone(), entry.path.clone());
                     match self.config.plugins.get(&name) {
                         Some(old) => applied.plugins.insert(name, old.clone()),
                         None => applied.plugins.remove(&name),
@@ -111,10 +124,14 @@ impl Live {
         }
         self.config = applied;
         self.swap(loaded);
-        tracing::info!("bot.toml has changed and is in force");
+        if self.pending.is_empty() {
+            tracing::info!("bot.toml has changed and is in force");
+        } else {
+            tracing::warn!("bot.toml has changed and is in force, except for the plugins that do not load");
+        }
     }
 
-    async fn reload_plugins(&mut self, path: &std::path::Path) {
+    async fn reload_plugins(&mut self, path: &Path) {
         let mut loaded = Vec::new();
         for (name, entry) in self.config.enabled().filter(|(_, entry)| entry.path == path) {
             match self.loader.load(&self.config, name, entry).await {
@@ -133,6 +150,11 @@ impl Live {
             self.config.plugins.get(name).is_some_and(|plugin| plugin.enabled)
                 && loaded.iter().all(|(other, _)| other != name)
         };
+        for entry in old.entries() {
+            if !self.config.plugins.get(&entry.plugin.name).is_some_and(|plugin| plugin.enabled) {
+                self.parts.readiness.plugin_ok(&entry.plugin.name);
+            }
+        }
         let mut entries: Vec<Entry> = old.entries().iter().filter(stay).cloned().collect();
         for entry in &mut entries {
             if let Some(plugin) = self.config.plugins.get(&entry.plugin.name) {
@@ -153,9 +175,15 @@ impl Live {
     }
 
     fn report_failure(&self, name: &PluginName, error: &anyhow::Error) {
-        tracing::error!(plugin = %name, error = format!("{error:#}"), "the new version does not load; the old one serves on");
+        let error = format!("{error:#}");
         metrics::counter!("botyard_reloads_total", "plugin" => name.as_str().to_owned(), "outcome" => "failed")
             .increment(1);
-        self.parts.readiness.plugin_stale(name, format!("{error:#}"));
+        if self.parts.dispatcher.routes().entries().iter().any(|entry| entry.plugin.name == *name) {
+            tracing::error!(plugin = %name, error, "the new version does not load; the old one serves on");
+            self.parts.readiness.plugin_stale(name, error);
+        } else {
+            tracing::error!(plugin = %name, error, "the plugin does not load, and does not serve until its file does");
+            self.parts.readiness.plugin_failed(name, error);
+        }
     }
 }
