@@ -60,6 +60,7 @@ struct Parts {
 pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool>) -> anyhow::Result<()> {
     // First of all: what is counted before there is a recorder is not counted.
     admin::install_metrics();
+    let watch = live::Watch::begin(&config).await;
     let admin = admin::bind(config.admin.listen).await?;
     let simulator = match options.simulator {
         Some(listen) => Some(start_simulator(listen, &config).await?),
@@ -79,7 +80,7 @@ pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool
     tracing::info!(path = %path.display(), "opening the store");
     let store = tokio::task::spawn_blocking(move || Store::open(&path)).await??;
     let start = Start { client, store: store.clone(), bot, fingerprint, token_optional: simulator.is_some() };
-    let ran = start.run(config, admin, stop).await;
+    let ran = start.run(config, watch, admin, stop).await;
     let closed = store.close().await;
     let saved = match simulator {
         Some(simulator) => simulator.stop().await,
@@ -103,7 +104,13 @@ struct Start {
 }
 
 impl Start {
-    async fn run(self, config: Config, admin: TcpListener, mut stop: watch::Receiver<bool>) -> anyhow::Result<()> {
+    async fn run(
+        self,
+        config: Config,
+        watch: live::Watch,
+        admin: TcpListener,
+        mut stop: watch::Receiver<bool>,
+    ) -> anyhow::Result<()> {
         let Self { client, store, bot, fingerprint, token_optional } = self;
         let loader = Arc::new(plugins::Loader::new(&config)?);
         let (entries, username) = tokio::select! {
@@ -161,7 +168,7 @@ impl Start {
         };
         let mut polling = tokio::spawn(poller.run(stages.intake.subscribe()));
         let reloading =
-            tokio::spawn(live::follow(parts.clone(), config, loader, token_optional, stages.intake.subscribe()));
+            tokio::spawn(live::follow(parts.clone(), config, loader, token_optional, watch, stages.intake.subscribe()));
         tracing::info!(%bot, "serving");
 
         let mut result = tokio::select! {

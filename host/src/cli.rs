@@ -55,7 +55,7 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "botyard", version, about = "Runs Telegram bots whose handlers are sandboxed WebAssembly plugins")]
 #[command(long_about = ABOUT, after_long_help = MORE, after_help = "More with --help: how to begin, files, variables, exit codes.")]
-#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
     logging: logging::Options,
@@ -75,7 +75,7 @@ enum Command {
 #[derive(Debug, Args)]
 struct ConfigFile {
     /// The configuration; relative paths in it start at its folder
-    #[arg(long, short, value_name = "FILE", default_value = DEFAULT_FILE)]
+    #[arg(long, short, value_name = "FILE", default_value = DEFAULT_FILE, global = true)]
     config: PathBuf,
 }
 

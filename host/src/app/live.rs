@@ -3,7 +3,8 @@
 //! What has changed is loaded and checked while the old serves on; only then are the routes swapped, and events
 //! under way end with what they began with. What does not load changes nothing: it is reported, and the old serves.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
@@ -15,26 +16,42 @@ use crate::dispatch::{Entry, Routes};
 use crate::domain::PluginName;
 use crate::reload;
 
+/// The files that are watched. Begun before anything is loaded from them, so that no change is missed.
+pub(super) struct Watch {
+    paths: watch::Sender<Vec<PathBuf>>,
+    changes: mpsc::Receiver<PathBuf>,
+    watcher: reload::Watcher,
+}
+
+impl Watch {
+    pub(super) async fn begin(config: &Config) -> Self {
+        let (paths, watched) = watch::channel(watched_paths(config));
+        let (changed, changes) = mpsc::channel(64);
+        Self { paths, changes, watcher: reload::Watcher::begin(watched, changed).await }
+    }
+}
+
 /// Runs until told to stop.
 pub(super) async fn follow(
     parts: Arc<Parts>,
     config: Config,
     loader: Arc<Loader>,
     token_optional: bool,
+    watch: Watch,
     stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    let (paths, watched) = watch::channel(watched_paths(&config));
-    let (changed, mut changes) = mpsc::channel(64);
-    let watcher = tokio::spawn(reload::watch(watched, changed, stop));
-    let mut live = Live { parts, config, loader, token_optional, pending: Vec::new() };
+    let Watch { paths, mut changes, watcher } = watch;
+    let watcher = tokio::spawn(watcher.run(stop));
+    let mut live = Live { parts, config, loader, token_optional, pending: BTreeMap::new() };
     while let Some(path) = changes.recv().await {
-        if path == live.config.file || live.pending.iter().any(|(_, pending)| *pending == path) {
+        if path == live.config.file || live.is_pending(&path) {
             live.reload_config().await;
         } else {
             live.reload_plugins(&path).await;
         }
-        let pending = live.pending.iter().map(|(_, path)| path.clone());
-        paths.send_replace(watched_paths(&live.config).into_iter().chain(pending).collect());
+        let mut wanted = watched_paths(&live.config);
+        wanted.extend(live.pending.values().cloned());
+        paths.send_replace(wanted);
     }
     watcher.await?;
     Ok(())
@@ -50,12 +67,15 @@ struct Live {
     config: Config,
     loader: Arc<Loader>,
     token_optional: bool,
-    /// Entries of `bot.toml` that are not in force, because their files could not be loaded: a change of one is a
-    /// reason to try again.
-    pending: Vec<(PluginName, PathBuf)>,
+    /// The files of entries in `bot.toml` that could not be applied: when one of them changes, it is tried again.
+    pending: BTreeMap<PluginName, PathBuf>,
 }
 
 impl Live {
+    fn is_pending(&self, path: &Path) -> bool {
+        self.pending.values().any(|pending| pending == path)
+    }
+
     async fn reload_config(&mut self) {
         let options = LoadOptions { token_optional: self.token_optional };
         let file = self.config.file.clone();
@@ -69,7 +89,7 @@ impl Live {
         self.parts.readiness.config_ok();
         let changes = Config::live_changes(&self.config, &new);
         // What is still wrong will be reported again.
-        let pending = self.pending.drain(..).map(|(name, _)| name);
+        let pending = std::mem::take(&mut self.pending).into_keys();
         pending.chain(changes.removed.iter().cloned()).for_each(|name| self.parts.readiness.plugin_ok(&name));
         if changes.is_empty() {
             return;
@@ -94,7 +114,7 @@ impl Live {
                 Ok(plugin) => loaded.push((name, Entry { plugin, priority: entry.priority })),
                 Err(error) => {
                     self.report_failure(&name, &error);
-                    self.pending.push((name.clone(), entry.path.clone()));
+                    self.pending.insert(name.clone(), entry.path.clone());
                     match self.config.plugins.get(&name) {
                         Some(old) => applied.plugins.insert(name, old.clone()),
                         None => applied.plugins.remove(&name),
@@ -104,10 +124,14 @@ impl Live {
         }
         self.config = applied;
         self.swap(loaded);
-        tracing::info!("bot.toml has changed and is in force");
+        if self.pending.is_empty() {
+            tracing::info!("bot.toml has changed and is in force");
+        } else {
+            tracing::warn!("bot.toml has changed and is in force, except for the plugins that do not load");
+        }
     }
 
-    async fn reload_plugins(&mut self, path: &std::path::Path) {
+    async fn reload_plugins(&mut self, path: &Path) {
         let mut loaded = Vec::new();
         for (name, entry) in self.config.enabled().filter(|(_, entry)| entry.path == path) {
             match self.loader.load(&self.config, name, entry).await {
@@ -146,9 +170,15 @@ impl Live {
     }
 
     fn report_failure(&self, name: &PluginName, error: &anyhow::Error) {
-        tracing::error!(plugin = %name, error = format!("{error:#}"), "the new version does not load; the old one serves on");
+        let error = format!("{error:#}");
         metrics::counter!("botyard_reloads_total", "plugin" => name.as_str().to_owned(), "outcome" => "failed")
             .increment(1);
-        self.parts.readiness.plugin_stale(name, format!("{error:#}"));
+        if self.parts.dispatcher.routes().entries().iter().any(|entry| entry.plugin.name == *name) {
+            tracing::error!(plugin = %name, error, "the new version does not load; the old one serves on");
+            self.parts.readiness.plugin_stale(name, error);
+        } else {
+            tracing::error!(plugin = %name, error, "the plugin does not load, and does not serve until its file does");
+            self.parts.readiness.plugin_failed(name, error);
+        }
     }
 }

@@ -55,6 +55,9 @@ impl Loader {
         })
         .await??;
         tracing::info!(plugin = %plugin.name, version = %plugin.version, "plugin loaded");
+        for mend in &plugin.warnings {
+            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares a method that it is not granted");
+        }
         Ok(plugin)
     }
 }

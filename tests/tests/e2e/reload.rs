@@ -87,6 +87,30 @@ async fn a_broken_file_leaves_the_old_version_serving_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_whose_file_comes_after_its_entry_serves_then() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let late = folder.path().join("echo.wasm");
+    let mut host = builder(&simulator).plugin("counter", &plugin("counter"), "").start();
+    let config = std::fs::read_to_string(host.config_file()).expect("readable");
+    let wanted = format!("{config}\n[plugins.late]\npath = {:?}\n", late.display().to_string());
+    let readyz = |host: &Host, status, part: &str| {
+        host.get("/readyz").is_some_and(|(found, report)| found == status && report.contains(part))
+    };
+
+    std::fs::write(host.config_file(), &wanted).expect("writable");
+    host.wait_until("the plugin is missed", |host| readyz(host, 503, "plugins.late"));
+    std::fs::copy(plugin("echo"), &late).expect("writable");
+    host.wait_until("it serves", |host| readyz(host, 200, "\"notes\":[]"));
+    assert_eq!(ask(&simulator, ALICE, "there?").await, "there?");
+
+    std::fs::write(&late, "a text").expect("writable");
+    host.wait_until("it is noted", |host| readyz(host, 200, "plugins.late"));
+    std::fs::write(host.config_file(), &config).expect("writable");
+    host.wait_until("it is forgotten", |host| readyz(host, 200, "\"notes\":[]"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bot_toml_is_applied_live_and_a_wrong_one_changes_nothing() {
     let simulator = simulator().await;
     let mut host = builder(&simulator).plugin("echo", &plugin("echo"), "").start();
