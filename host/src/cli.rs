@@ -7,11 +7,14 @@
 
 mod build;
 mod check;
+mod dead;
 mod exit;
+mod hand;
 mod inspect;
 mod logging;
 mod run;
 mod store;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -68,6 +71,7 @@ enum Command {
     Run(run::Run),
     Check(check::Check),
     Build(build::Build),
+    Dead(dead::Dead),
     Store(store::Store),
 }
 
@@ -75,7 +79,7 @@ enum Command {
 #[derive(Debug, Args)]
 struct ConfigFile {
     /// The configuration; relative paths in it start at its folder
-    #[arg(long, short, value_name = "FILE", default_value = DEFAULT_FILE)]
+    #[arg(long, short, global = true, value_name = "FILE", default_value = DEFAULT_FILE)]
     config: PathBuf,
 }
 
@@ -93,6 +97,7 @@ pub fn main() -> ExitCode {
         Command::Run(run) => run.run(),
         Command::Check(check) => check.run(),
         Command::Build(build) => build.run(),
+        Command::Dead(dead) => dead.run(),
         Command::Store(store) => store.run(),
     });
     let exit = done.unwrap_or_else(|error| {
