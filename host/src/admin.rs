@@ -7,6 +7,7 @@
 
 mod api;
 pub mod metrics;
+mod plugins;
 mod readiness;
 
 use std::io;
@@ -23,6 +24,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 pub use api::{Api, Failed, Host};
+pub use plugins::{Action, Order, OrderError, PluginState, PluginStatus};
 pub use readiness::{Readiness, Reason, Report};
 
 /// How long a request that is being answered may hold up the stop.
@@ -35,7 +37,7 @@ const INDEX: &str = "botyard\n\n\
     /healthz  200 while the process lives\n\
     /readyz   200 when updates are fetched and handled, else 503 with the reasons\n\
     /metrics  counters and timings for Prometheus\n\
-    /api      what `botyard dead` asks, from this machine only\n";
+    /api      what `botyard dead` and `botyard plugin` ask, from this machine only\n";
 
 /// Why the admin endpoints can't be served.
 #[derive(Debug, thiserror::Error)]

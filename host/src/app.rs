@@ -17,7 +17,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::admin::{self, Readiness};
@@ -149,11 +149,12 @@ impl Start {
         });
 
         let stages = Stages::default();
-        let api = admin::Api {
-            // It is there by now, so the way to it can be told without links.
-            store: std::fs::canonicalize(&config.store.path)?,
-            operator: Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals()),
-        };
+        let operator = Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals());
+        live::apply_pauses(&parts, &operator)?;
+        let (orders, ordered) = mpsc::channel(8);
+        // The store is there by now, so the way to it can be told without links.
+        let path = std::fs::canonicalize(&config.store.path)?;
+        let api = admin::Api { store: path, operator: operator.clone(), orders };
         let admin = tokio::spawn(admin::serve(admin, parts.readiness.clone(), api, stages.last.subscribe()));
         let health = tokio::spawn(identity::follow_health(parts.clone(), polled));
         let naming = tokio::spawn(identity::learn(parts.clone(), client.clone(), username));
@@ -176,8 +177,10 @@ impl Start {
             status,
         };
         let mut polling = tokio::spawn(poller.run(stages.intake.subscribe()));
+        let ordering = (operator, ordered);
+        let stop_following = stages.intake.subscribe();
         let reloading =
-            tokio::spawn(live::follow(parts.clone(), config, loader, token_optional, stages.intake.subscribe()));
+            tokio::spawn(live::follow(parts.clone(), config, loader, token_optional, ordering, stop_following));
         tracing::info!(%bot, "serving");
 
         let mut result = tokio::select! {

@@ -12,6 +12,7 @@ mod exit;
 mod hand;
 mod inspect;
 mod logging;
+mod plugin;
 mod run;
 mod store;
 mod table;
@@ -71,6 +72,7 @@ enum Command {
     Run(run::Run),
     Check(check::Check),
     Build(build::Build),
+    Plugin(plugin::Plugin),
     Dead(dead::Dead),
     Store(store::Store),
 }
@@ -97,6 +99,7 @@ pub fn main() -> ExitCode {
         Command::Run(run) => run.run(),
         Command::Check(check) => check.run(),
         Command::Build(build) => build.run(),
+        Command::Plugin(plugin) => plugin.run(),
         Command::Dead(dead) => dead.run(),
         Command::Store(store) => store.run(),
     });

@@ -5,6 +5,7 @@
 //! operators, or an operator and the host, never do half of something. Nothing here runs a plugin or sends anything.
 
 mod dead;
+mod paused;
 mod private;
 #[cfg(test)]
 mod tests;

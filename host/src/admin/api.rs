@@ -7,6 +7,7 @@
 //! - `GET /api/host`: which store and bot these are
 //! - `GET /api/dead?limit=…&plugin=…`, `GET /api/dead/{number}?payload=true`
 //! - `POST /api/dead/retry`, `POST /api/dead/drop`: `{"numbers": [1, 2]}` or `{"all": {"plugin": null}}`
+//! - `GET /api/plugins`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,7 +21,9 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tokio::sync::mpsc;
 
+use super::plugins::{self, Order};
 use crate::domain::BotId;
 use crate::guard;
 use crate::operate::{self, Letter, List, Operator, Outcome, Selection};
@@ -38,6 +41,8 @@ pub struct Api {
     pub store: PathBuf,
     /// The bot's part of it.
     pub operator: Operator,
+    /// To whoever owns the plugins.
+    pub orders: mpsc::Sender<Order>,
 }
 
 /// `GET /api/host`
@@ -59,9 +64,9 @@ pub struct Failed {
 }
 
 /// An answer that is none.
-struct Refusal(StatusCode, String);
+pub(super) struct Refusal(pub(super) StatusCode, pub(super) String);
 
-type Answer<T> = Result<Json<T>, Refusal>;
+pub(super) type Answer<T> = Result<Json<T>, Refusal>;
 
 pub(super) fn routes(api: Api) -> Router {
     Router::new()
@@ -70,6 +75,8 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/api/dead/{number}", get(show))
         .route("/api/dead/retry", post(retry))
         .route("/api/dead/drop", post(drop_letters))
+        .route("/api/plugins", get(plugins::list))
+        .route("/api/plugins/{name}/{action}", post(plugins::change))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .layer(middleware::from_fn(only_this_machine))
         .with_state(api)

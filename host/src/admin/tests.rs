@@ -63,7 +63,15 @@ async fn answers_over_http_and_stops_when_told() {
 fn api(store: &Path) -> Api {
     let (arrivals, _) = mpsc::unbounded_channel();
     let operator = Operator::on_running(Store::open(store).unwrap(), BotId(42), arrivals);
-    Api { store: store.to_owned(), operator }
+    let (orders, mut ordered) = mpsc::channel(1);
+    tokio::spawn(async move {
+        while let Some(order) = ordered.recv().await {
+            if let Order::Change { plugin, answer, .. } = order {
+                answer.send(Err(OrderError::Unknown { name: plugin, known: vec![PluginName::new("echo")] })).unwrap();
+            }
+        }
+    });
+    Api { store: store.to_owned(), operator, orders }
 }
 
 #[tokio::test]
@@ -102,6 +110,12 @@ async fn operators_are_answered_and_web_pages_are_not() {
     assert!(answer.ends_with(r#"{"done":[],"refused":[{"number":7,"reason":"there is no such dead letter"}]}"#));
     assert!(post("", r#"{"numbers":[7]}"#).await.starts_with("HTTP/1.1 415"), "what a form of a page can send");
     assert!(post(json, r#"{"nmbers":[7]}"#).await.starts_with("HTTP/1.1 422"));
+    let answer = request_with(address, "POST /api/plugins/form/pause", &own, "").await;
+    assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("no plugin `form`"), "{answer}");
+    assert!(answer.contains("there is `echo`"), "{answer}");
+    let answer = request_with(address, "POST /api/plugins/form/dance", &own, "").await;
+    assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("no `dance`"), "{answer}");
+    assert!(get("/api/plugins").await.starts_with("HTTP/1.1 503"), "nobody answers any more");
     let long = format!(r#"{{"numbers":[{}7]}}"#, "7,".repeat(200_000));
     assert!(post(json, &long).await.starts_with("HTTP/1.1 413"));
 }

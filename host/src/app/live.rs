@@ -3,6 +3,9 @@
 //! What has changed is loaded and checked while the old serves on; only then are the routes swapped, and events
 //! under way end with what they began with. What does not load changes nothing: it is reported, and the old serves.
 
+mod orders;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,10 +13,15 @@ use tokio::sync::{mpsc, watch};
 
 use super::plugins::Loader;
 use super::{Parts, allowed_updates, send_settings};
+use crate::admin::Order;
+use crate::clock::unix_millis;
 use crate::config::{Config, LoadOptions};
 use crate::dispatch::{Entry, Routes};
 use crate::domain::PluginName;
+use crate::operate::Operator;
 use crate::reload;
+
+pub(super) use self::orders::apply_pauses;
 
 /// Runs until told to stop.
 pub(super) async fn follow(
@@ -21,17 +29,23 @@ pub(super) async fn follow(
     config: Config,
     loader: Arc<Loader>,
     token_optional: bool,
+    (operator, mut orders): (Operator, mpsc::Receiver<Order>),
     stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let (paths, watched) = watch::channel(watched_paths(&config));
     let (changed, mut changes) = mpsc::channel(64);
     let watcher = tokio::spawn(reload::watch(watched, changed, stop));
-    let mut live = Live { parts, config, loader, token_optional };
-    while let Some(path) = changes.recv().await {
-        if path == live.config.file {
-            live.reload_config().await;
-        } else {
-            live.reload_plugins(&path).await;
+    let now = unix_millis();
+    let since = config.enabled().map(|(name, _)| (name.clone(), now)).collect();
+    let mut live = Live { parts, config, loader, token_optional, operator, since, failures: BTreeMap::new() };
+    loop {
+        tokio::select! {
+            changed = changes.recv() => match changed {
+                Some(path) if path == live.config.file => live.reload_config().await,
+                Some(path) => live.reload_plugins(&path).await,
+                None => break,
+            },
+            Some(order) = orders.recv() => live.obey(order).await,
         }
         paths.send_replace(watched_paths(&live.config));
     }
@@ -49,6 +63,11 @@ struct Live {
     config: Config,
     loader: Arc<Loader>,
     token_optional: bool,
+    operator: Operator,
+    /// When each plugin's version began to serve.
+    since: BTreeMap<PluginName, u64>,
+    /// Why the newest version of a plugin does not serve, and since when.
+    failures: BTreeMap<PluginName, (u64, String)>,
 }
 
 impl Live {
@@ -63,6 +82,9 @@ impl Live {
             }
         };
         self.parts.readiness.config_ok();
+        for (name, _) in self.failures.extract_if(.., |name, _| !new.plugins.get(name).is_some_and(|new| new.enabled)) {
+            self.parts.readiness.plugin_ok(&name);
+        }
         let changes = Config::live_changes(&self.config, &new);
         if changes.is_empty() {
             return;
@@ -100,18 +122,21 @@ impl Live {
     }
 
     async fn reload_plugins(&mut self, path: &std::path::Path) {
+        let of_path = self.config.enabled().filter(|(_, entry)| entry.path == path);
+        let names: Vec<PluginName> = of_path.map(|(name, _)| name.clone()).collect();
         let mut loaded = Vec::new();
-        for (name, entry) in self.config.enabled().filter(|(_, entry)| entry.path == path) {
-            match self.loader.load(&self.config, name, entry).await {
-                Ok(plugin) => loaded.push((name.clone(), Entry { plugin, priority: entry.priority })),
-                Err(error) => self.report_failure(name, &error),
+        for name in names {
+            let Some(entry) = self.config.plugins.get(&name) else { continue };
+            match self.loader.load(&self.config, &name, entry).await {
+                Ok(plugin) => loaded.push((name, Entry { plugin, priority: entry.priority })),
+                Err(error) => self.report_failure(&name, &error),
             }
         }
         self.swap(loaded);
     }
 
     /// Lets the loaded plugins serve, and those go that are no longer configured.
-    fn swap(&self, loaded: Vec<(PluginName, Entry)>) {
+    fn swap(&mut self, loaded: Vec<(PluginName, Entry)>) {
         let old = self.parts.dispatcher.routes();
         let stay = |entry: &&Entry| {
             let name = &entry.plugin.name;
@@ -129,6 +154,8 @@ impl Live {
             let from = before.map(|old| old.plugin.version.to_string());
             tracing::info!(plugin = %name, from, to = %entry.plugin.version, "plugin serves from now on");
             self.parts.readiness.plugin_ok(&name);
+            self.failures.remove(&name);
+            self.since.insert(name, unix_millis());
             entries.push(entry);
         }
         let routes = Routes::new(entries);
@@ -137,10 +164,11 @@ impl Live {
         self.parts.dispatcher.set_routes(routes);
     }
 
-    fn report_failure(&self, name: &PluginName, error: &anyhow::Error) {
+    fn report_failure(&mut self, name: &PluginName, error: &anyhow::Error) {
         tracing::error!(plugin = %name, error = format!("{error:#}"), "the new version does not load; the old one serves on");
         metrics::counter!("botyard_reloads_total", "plugin" => name.as_str().to_owned(), "outcome" => "failed")
             .increment(1);
         self.parts.readiness.plugin_stale(name, format!("{error:#}"));
+        self.failures.insert(name.clone(), (unix_millis(), format!("{error:#}")));
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::exit::WrongArgument;
-use crate::admin::{Failed, Host};
+use crate::admin::{Failed, Host, PluginStatus};
 use crate::app;
 use crate::config::Config;
 use crate::operate::{Letter, List, Operator, Outcome, Selection};
@@ -108,6 +108,21 @@ impl Hand {
 }
 
 impl Running {
+    /// The host of this configuration, which must run.
+    pub(super) async fn on(config: &Config) -> anyhow::Result<Self> {
+        let found = Self::find(config).await;
+        found.map_err(|why_not| anyhow!("only a running host can tell, and none can be asked: {why_not}"))
+    }
+
+    pub(super) async fn plugins(&self) -> anyhow::Result<Vec<PluginStatus>> {
+        self.get("/api/plugins", &[]).await
+    }
+
+    /// `action` is `reload`, `pause` or `resume`.
+    pub(super) async fn change_plugin(&self, plugin: &str, action: &str) -> anyhow::Result<PluginStatus> {
+        self.post(&format!("/api/plugins/{plugin}/{action}"), &()).await
+    }
+
     /// The host of this configuration; else why it can't be asked.
     async fn find(config: &Config) -> Result<Self, String> {
         let mut address = config.admin.listen;
@@ -144,14 +159,20 @@ impl Running {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, String)]) -> anyhow::Result<T> {
-        let mut url = reqwest::Url::parse(&format!("{}{path}", self.base)).context("an address of ours")?;
-        url.query_pairs_mut().extend_pairs(query);
+        let mut url = self.url(path)?;
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
         self.answer(self.client.get(url)).await
     }
 
     async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> anyhow::Result<T> {
-        let request = self.client.post(format!("{}{path}", self.base));
+        let request = self.client.post(self.url(path)?);
         self.answer(request.header("content-type", "application/json").body(serde_json::to_vec(body)?)).await
+    }
+
+    fn url(&self, path: &str) -> anyhow::Result<reqwest::Url> {
+        reqwest::Url::parse(&format!("{}{path}", self.base)).with_context(|| format!("{path:?} can't be asked for"))
     }
 
     async fn answer<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> anyhow::Result<T> {

@@ -39,6 +39,8 @@ pub(super) struct Context {
     pub(super) default_locale: String,
     pub(super) max_attempts: u32,
     pub(super) hot: HotKeys,
+    /// Plugins whose events wait.
+    pub(super) paused: ArcSwap<BTreeSet<PluginName>>,
     /// Direct calls that events have already made, so that another attempt does not repeat them. Those of runs that
     /// only look on are apart: a plugin may see an event both ways.
     pub(super) journals: Mutex<HashMap<(u64, bool), Journal>>,
@@ -52,6 +54,8 @@ pub(super) enum Outcome {
     Empty,
     /// The event is handled or set aside; `more` were waiting behind it.
     Done { more: bool },
+    /// The event is for a paused plugin, and waits for it as it is.
+    Paused,
     /// To be tried (again) at this time, in Unix milliseconds.
     NotBefore(u64),
 }
@@ -63,6 +67,8 @@ struct Failure {
     reason: String,
     backtrace: String,
     retry: bool,
+    /// Not a failure of anybody: the plugin is paused.
+    paused: bool,
 }
 
 /// The first event of a lane.
@@ -99,6 +105,10 @@ impl Context {
             Ok(Ok(Ok(()))) => {
                 self.forget_journal(head.number);
                 return Ok(Outcome::Done { more: head.more });
+            }
+            Ok(Ok(Err(failure))) if failure.paused => {
+                tracing::debug!(plugin = %failure.plugin, event = head.number, ?lane, "an event waits for a paused plugin");
+                return Ok(Outcome::Paused);
             }
             Ok(Ok(Err(failure))) => failure,
             Ok(Err(error)) => return Err(error),
@@ -168,7 +178,7 @@ impl Context {
             matched: Vec::new(),
             event: plugin::Event::Other((String::new(), String::new())),
         };
-        let routes = self.routes.load_full();
+        let (routes, paused) = (self.routes.load_full(), self.paused.load_full());
         let raw = match &row.event {
             StoredEvent::Update(raw) => raw,
             StoredEvent::Timer { plugin, conversation, id, name, payload, due } => {
@@ -177,6 +187,9 @@ impl Context {
                         "plugin `{plugin}`, which set this timer, is not configured"
                     ))));
                 };
+                if paused.contains(&plugin.name) {
+                    return Ok(Err(Failure::paused(&plugin.name)));
+                }
                 invocation.conversation = *conversation;
                 invocation.event = plugin::Event::Timer(plugin::Timer {
                     id: *id,
@@ -202,6 +215,12 @@ impl Context {
             metrics::counter!("botyard_events_total", "outcome" => "unrouted").increment(1);
             return Ok(Ok(tx));
         }
+        // Whoever would be asked first; so that waiting costs no run, of an observer say.
+        if let Some(first) = candidates.iter().find(|candidate| !candidate.observes)
+            && paused.contains(&first.plugin.name)
+        {
+            return Ok(Err(Failure::paused(&first.plugin.name)));
+        }
         invocation.event = plugin::Event::Update(plugin::Update {
             id: view.id.map_or(0, |id| id.0),
             kind: view.kind.clone().into_owned(),
@@ -219,6 +238,13 @@ impl Context {
             raw: raw.clone().into_owned(),
         });
         for Candidate { plugin, observes, matched } in candidates {
+            if paused.contains(&plugin.name) {
+                if observes {
+                    // As with one that fails: who only looks on must not keep the event from those that handle it.
+                    continue;
+                }
+                return Ok(Err(Failure::paused(&plugin.name)));
+            }
             invocation.conversation = conversation(&plugin, &view);
             invocation.matched = matched;
             invocation.journal = self.journal(head.number, observes);
@@ -360,7 +386,13 @@ impl Context {
 impl Failure {
     /// What no further attempt would change.
     fn of_host(reason: String) -> Self {
-        Self { plugin: PluginName::new(""), version: String::new(), reason, backtrace: String::new(), retry: false }
+        let (version, backtrace) = (String::new(), String::new());
+        Self { plugin: PluginName::new(""), version, reason, backtrace, retry: false, paused: false }
+    }
+
+    /// No attempt was made.
+    fn paused(plugin: &PluginName) -> Self {
+        Self { plugin: plugin.clone(), retry: true, paused: true, ..Self::of_host("it is paused".to_owned()) }
     }
 
     fn of_plugin(plugin: &Plugin, error: RunError) -> Self {
@@ -374,6 +406,7 @@ impl Failure {
                 _ => String::new(),
             },
             retry,
+            paused: false,
         }
     }
 }

@@ -212,3 +212,23 @@ async fn two_operators_never_put_back_the_same_letter() {
     let again = Operator::on_stopped(Store::open(&path(&room.folder)).unwrap(), BOT);
     assert_eq!(again.list(1, None).unwrap().letters, []);
 }
+
+#[tokio::test]
+async fn a_pause_lasts_until_it_is_ended() {
+    let room = room();
+    let (a, b) = (PluginName::new("a"), PluginName::new("a-b"));
+    room.operator.pause(&a).await.unwrap();
+    room.operator.pause(&b).await.unwrap();
+    let since = room.operator.paused().unwrap();
+    assert_eq!(since.keys().collect::<Vec<_>>(), [&a, &b]);
+    room.operator.pause(&a).await.unwrap();
+    assert_eq!(room.operator.paused().unwrap(), since, "since when it was");
+    let others = Operator::on_stopped(room.operator.store.clone(), BotId(43));
+    assert!(others.paused().unwrap().is_empty());
+
+    room.operator.store.close().await.unwrap();
+    let again = Operator::on_stopped(Store::open(&path(&room.folder)).unwrap(), BOT);
+    assert_eq!(again.paused().unwrap(), since);
+    assert!(again.resume(&a).await.unwrap() && !again.resume(&a).await.unwrap());
+    assert_eq!(again.paused().unwrap().into_keys().collect::<Vec<_>>(), [b]);
+}

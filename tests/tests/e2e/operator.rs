@@ -187,3 +187,101 @@ async fn a_command_that_can_not_get_at_the_store_says_why() {
     assert_eq!(BOT, BotId(4242));
     host.stop();
 }
+
+/// State of a plugin, as the list tells it.
+fn state(host: &Host, name: &str) -> (String, Json) {
+    let list = json(host, &["plugin", "list"]);
+    let found = list.as_array().expect("a list").iter().find(|plugin| plugin["name"] == name).cloned();
+    let plugin = found.unwrap_or_else(|| panic!("{name} is not in {list}"));
+    (plugin["state"].as_str().expect("a text").to_owned(), plugin)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_plugins_events_wait_over_restarts_and_are_handled_in_order() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator)
+        .plugin("counter", &plugin("counter"), "priority = 5")
+        .plugin("echo", &plugin("echo"), "")
+        .start();
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "This chat: 1. All chats: 1.");
+    assert_eq!(done(&host, &["plugin", "pause", "counter"]), "`counter` is paused: its events wait\n");
+    assert_eq!(state(&host, "counter").0, "paused");
+    assert_eq!(state(&host, "echo").0, "serving");
+    let (status, report) = host.get("/readyz").expect("it answers");
+    assert!(status == 200 && report.contains("plugins.counter"), "it serves, with a note: {report}");
+
+    let before = simulator.delivered(ALICE);
+    for text in ["/count", "behind it", "/count"] {
+        simulator.user_says(ALICE, ALICE, text).expect("a chat");
+    }
+    assert_eq!(ask(&simulator, BOTIR, "another chat").await, "another chat", "other lanes go on");
+    host.wait_until("all is fetched", |_| simulator.waiting_updates() == 0);
+    assert_eq!(simulator.delivered(ALICE), before, "the lane rests");
+
+    host.kill();
+    host.start();
+    assert_eq!(state(&host, "counter").0, "paused", "the pause survives");
+    assert_eq!(ask(&simulator, BOTIR, "after the start").await, "after the start");
+    assert_eq!(simulator.delivered(ALICE), before);
+
+    assert_eq!(done(&host, &["plugin", "resume", "counter"]), "`counter` goes on\n");
+    next(&simulator, ALICE, before + 2).await;
+    let answers: Vec<_> =
+        simulator.bot_messages(ALICE).iter().skip(1).map(|message| message.text().to_owned()).collect();
+    assert_eq!(answers, ["This chat: 2. All chats: 2.", "behind it", "This chat: 3. All chats: 3."]);
+    assert_eq!(state(&host, "counter").0, "serving");
+
+    // On a stopped store, too.
+    host.stop();
+    assert!(done(&host, &["plugin", "pause", "counter"]).contains("no host runs"));
+    host.start();
+    let before = simulator.delivered(ALICE);
+    simulator.user_says(ALICE, ALICE, "/count").expect("a chat");
+    assert_eq!(ask(&simulator, BOTIR, "still here").await, "still here");
+    assert_eq!(simulator.delivered(ALICE), before);
+    host.stop();
+    assert!(done(&host, &["plugin", "resume", "counter"]).contains("goes on"));
+    host.start();
+    assert_eq!(next(&simulator, ALICE, before).await, "This chat: 4. All chats: 4.");
+    assert!(json(&host, &["dead", "list"])["letters"].as_array().is_some_and(Vec::is_empty), "waiting is no failure");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plugins_are_listed_and_reloaded_by_hand() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let wasm = folder.path().join("versioned.wasm");
+    replace(&wasm, &guest("versioned_a"));
+    let mut host =
+        builder(&simulator).plugin("steps", &wasm, "priority = 7").plugin("echo", &plugin("echo"), "").start();
+    let list = json(&host, &["plugin", "list"]);
+    let names: Vec<_> = list.as_array().expect("a list").iter().map(|plugin| plugin["name"].clone()).collect();
+    assert_eq!(names, ["steps", "echo"], "in the order in which they are asked");
+    let steps = state(&host, "steps").1;
+    assert_eq!((&steps["manifest_version"], &steps["priority"]), (&"1.0.0".into(), &7.into()));
+    assert!(done(&host, &["plugin", "list"]).contains("serving"));
+
+    let out = done(&host, &["plugin", "reload", "steps"]);
+    assert!(out.contains(steps["version"].as_str().expect("a hash")), "{out}");
+    assert_eq!(ask(&simulator, ALICE, "hello").await, "1: hello");
+    replace(&wasm, &guest("versioned_b"));
+    done(&host, &["plugin", "reload", "steps"]);
+    assert_eq!(ask(&simulator, ALICE, "hello").await, "2: hello", "at once, whatever the watcher has seen");
+
+    std::fs::write(&wasm, "no plugin").expect("writable");
+    let (code, _, errors) = botyard(&host, &["plugin", "reload", "steps"]);
+    assert!(code == Some(1) && errors.contains("not WebAssembly"), "{code:?} {errors}");
+    let (stale, steps) = state(&host, "steps");
+    assert!(stale == "stale" && steps["reason"].as_str().is_some_and(|why| why.contains("not WebAssembly")), "{steps}");
+    assert_eq!(ask(&simulator, ALICE, "hello").await, "2: hello");
+
+    for action in ["reload", "pause", "resume"] {
+        let (code, _, errors) = botyard(&host, &["plugin", action, "stesp"]);
+        assert!(code == Some(1) && errors.contains("no plugin `stesp`") && errors.contains("`steps`"), "{errors}");
+    }
+    host.stop();
+    let (code, _, errors) = botyard(&host, &["plugin", "list"]);
+    assert!(code == Some(1) && errors.contains("nobody answers"), "{errors}");
+    let (code, _, errors) = botyard(&host, &["plugin", "pause", "stesp"]);
+    assert!(code == Some(2) && errors.contains("no plugin `stesp`"), "{errors}");
+}
