@@ -6,6 +6,7 @@
 //!
 //! When the store fails, the loop ends: nothing could be made true any more.
 
+mod age;
 mod hot;
 mod lanes;
 mod routes;

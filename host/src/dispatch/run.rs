@@ -1,7 +1,8 @@
 //! One event, from its inbox row to the commit that makes its effects true.
 //!
-//! Whatever happens, exactly one of four things has been committed at the end: the effects, a counted failed
-//! attempt, a dead letter, or nothing at all (then the event is still waiting as it was).
+//! Whatever happens, exactly one of five things has been committed at the end: the effects, a counted failed
+//! attempt, a dead letter, the event's removal since it came too late, or nothing at all (then the event is still
+//! waiting as it was).
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::sync::Notify;
 
+use super::age;
 use super::hot::HotKeys;
 use super::routes::{Candidate, Facts, Routes};
 use crate::backoff;
@@ -100,6 +102,11 @@ impl Context {
         if row.not_before > unix_millis() {
             return Ok(Outcome::NotBefore(row.not_before));
         }
+        if row.attempts == 0
+            && let Some(kind) = age::expired(&row, unix_millis())
+        {
+            return self.drop_expired(&head, &row, &kind).await;
+        }
         let handled = AssertUnwindSafe(self.handle(&head, &row)).catch_unwind().await;
         let failure = match handled {
             Ok(Ok(Ok(()))) => {
@@ -123,6 +130,10 @@ impl Context {
             return self.set_aside(&head, row, failure).await;
         }
         row.not_before = unix_millis().saturating_add(millis(backoff::delay(row.attempts, rand::random())));
+        if age::expired(&row, row.not_before).is_some() {
+            // It would be too late for another attempt; a failure is kept all the same, for whoever mends it.
+            return self.set_aside(&head, row, failure).await;
+        }
         let not_before = row.not_before;
         let ops = vec![Op::Put { key: head.key, value: row.encode() }];
         self.must_commit(Commit { ops, ..Commit::default() }).await?;
@@ -332,6 +343,15 @@ impl Context {
                 }));
         }
         commit
+    }
+
+    async fn drop_expired(&self, head: &Head, row: &InboxRow, kind: &str) -> Result<Outcome, store::Error> {
+        let age = Duration::from_millis(unix_millis().saturating_sub(row.received));
+        tracing::debug!(event = head.number, lane = ?head.lane, kind, ?age, "an event came too late to matter and is dropped");
+        let ops = vec![Op::Delete { key: head.key.clone() }];
+        self.must_commit(Commit { ops, ..Commit::default() }).await?;
+        metrics::counter!("botyard_events_total", "outcome" => "expired").increment(1);
+        Ok(Outcome::Done { more: head.more })
     }
 
     async fn set_aside(&self, head: &Head, row: InboxRow, failure: Failure) -> Result<Outcome, store::Error> {

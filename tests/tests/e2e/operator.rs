@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use botyard::domain::{BotId, ChatId, Lane};
 use botyard::simulator::{ALICE, BOTIR};
 use botyard::store::rows::dead::{self, DeadRow};
-use botyard::store::rows::inbox::StoredEvent;
+use botyard::store::rows::inbox::{self, InboxRow, StoredEvent};
 use botyard::store::{Commit, Op, Store};
 use botyard_tests::{Host, guest, host_program, plugin};
 use serde_json::Value as Json;
@@ -284,4 +284,43 @@ async fn plugins_are_listed_and_reloaded_by_hand() {
     assert!(code == Some(1) && errors.contains("nobody answers"), "{errors}");
     let (code, _, errors) = botyard(&host, &["plugin", "pause", "stesp"]);
     assert!(code == Some(2) && errors.contains("no plugin `stesp`"), "{errors}");
+}
+
+/// An update that was received so long ago and waits in a stopped host's store.
+async fn leave_waiting(store: &Store, raw: String, seconds: u64) {
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("it is later");
+    let received = u64::try_from(since_1970.as_millis()).expect("few") - seconds * 1000;
+    let lane = botyard::domain::UpdateView::parse(&raw).expect("JSON").lane();
+    let row = InboxRow { attempts: 0, not_before: 0, received, event: StoredEvent::Update(raw.into_bytes()) };
+    let ops = vec![Op::Append { prefix: inbox::lane_prefix(BOT, lane), value: row.encode() }];
+    store.commit(Commit { ops, ..Commit::default() }).await.expect("applied").durable().await.expect("durable");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_too_late_to_matter_is_dropped_and_counted_and_messages_never_are() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator).plugin("echo", &plugin("echo"), "").start();
+    host.stop();
+    let store = Store::open(&host.store_dir()).expect("the host has stopped");
+    let from = format!(r#""from":{{"id":{ALICE}}}"#);
+    let message = format!(r#""chat":{{"id":{ALICE},"type":"private"}},{from},"message_id":5,"date":1700000000"#);
+    let tap = |n: u64| format!(r#"{{"update_id":{n},"callback_query":{{"id":"{n}",{from},"message":{{{message}}}}}}}"#);
+    let query = |n: u64| format!(r#"{{"update_id":{n},"inline_query":{{"id":"{n}",{from},"query":"q"}}}}"#);
+    leave_waiting(&store, query(901), 40).await;
+    leave_waiting(&store, query(902), 0).await;
+    leave_waiting(&store, tap(903), 160).await;
+    leave_waiting(&store, tap(904), 100).await;
+    let days_ago = format!(r#"{{"update_id":905,"message":{{{message},"text":"days ago"}}}}"#);
+    leave_waiting(&store, days_ago, 3 * 86_400).await;
+    store.close().await.expect("closed");
+    drop(store);
+
+    let before = simulator.delivered(ALICE);
+    host.start();
+    assert_eq!(next(&simulator, ALICE, before).await, "days ago");
+    let outcome =
+        |host: &Host, outcome: &str| host.metrics().sum("botyard_events_total", &[&format!("outcome=\"{outcome}\"")]);
+    host.wait_until("all had their turn", |host| outcome(host, "unrouted") + outcome(host, "expired") >= 4.0);
+    assert!((outcome(&host, "expired") - 2.0).abs() < f64::EPSILON, "a query of 40 s and a tap of 160 s");
+    assert_eq!(letters(&host), [0; 0]);
 }
