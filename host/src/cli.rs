@@ -7,11 +7,15 @@
 
 mod build;
 mod check;
+mod dead;
 mod exit;
+mod hand;
 mod inspect;
 mod logging;
+mod plugin;
 mod run;
 mod store;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -68,6 +72,8 @@ enum Command {
     Run(run::Run),
     Check(check::Check),
     Build(build::Build),
+    Plugin(plugin::Plugin),
+    Dead(dead::Dead),
     Store(store::Store),
 }
 
@@ -93,6 +99,8 @@ pub fn main() -> ExitCode {
         Command::Run(run) => run.run(),
         Command::Check(check) => check.run(),
         Command::Build(build) => build.run(),
+        Command::Plugin(plugin) => plugin.run(),
+        Command::Dead(dead) => dead.run(),
         Command::Store(store) => store.run(),
     });
     let exit = done.unwrap_or_else(|error| {

@@ -3,6 +3,8 @@
 //! What has changed is loaded and checked while the old serves on; only then are the routes swapped, and events
 //! under way end with what they began with. What does not load changes nothing: it is reported, and the old serves.
 
+mod orders;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,9 +13,12 @@ use tokio::sync::{mpsc, watch};
 
 use super::plugins::Loader;
 use super::{Parts, allowed_updates, send_settings};
+use crate::admin::Order;
+use crate::clock::unix_millis;
 use crate::config::{Config, LoadOptions};
 use crate::dispatch::{Entry, Routes};
 use crate::domain::PluginName;
+use crate::operate::Operator;
 use crate::reload;
 
 /// The files that are watched. Begun before anything is loaded from them, so that no change is missed.
@@ -31,6 +36,8 @@ impl Watch {
     }
 }
 
+pub(super) use self::orders::apply_pauses;
+
 /// Runs until told to stop.
 pub(super) async fn follow(
     parts: Arc<Parts>,
@@ -38,16 +45,31 @@ pub(super) async fn follow(
     loader: Arc<Loader>,
     token_optional: bool,
     watch: Watch,
+    (operator, mut orders): (Operator, mpsc::Receiver<Order>),
     stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let Watch { paths, mut changes, watcher } = watch;
     let watcher = tokio::spawn(watcher.run(stop));
-    let mut live = Live { parts, config, loader, token_optional, pending: BTreeMap::new() };
-    while let Some(path) = changes.recv().await {
-        if path == live.config.file || live.is_pending(&path) {
-            live.reload_config().await;
-        } else {
-            live.reload_plugins(&path).await;
+    let now = unix_millis();
+    let since = config.enabled().map(|(name, _)| (name.clone(), now)).collect();
+    let mut live = Live {
+        parts,
+        config,
+        loader,
+        token_optional,
+        operator,
+        since,
+        failures: BTreeMap::new(),
+        pending: BTreeMap::new(),
+    };
+    loop {
+        tokio::select! {
+            changed = changes.recv() => match changed {
+                Some(path) if path == live.config.file || live.is_pending(&path) => live.reload_config().await,
+                Some(path) => live.reload_plugins(&path).await,
+                None => break,
+            },
+            Some(order) = orders.recv() => live.obey(order).await,
         }
         let mut wanted = watched_paths(&live.config);
         wanted.extend(live.pending.values().cloned());
@@ -69,6 +91,11 @@ struct Live {
     token_optional: bool,
     /// The files of entries in `bot.toml` that could not be applied: when one of them changes, it is tried again.
     pending: BTreeMap<PluginName, PathBuf>,
+    operator: Operator,
+    /// When each plugin's version began to serve.
+    since: BTreeMap<PluginName, u64>,
+    /// Why the newest version of a plugin does not serve, and since when.
+    failures: BTreeMap<PluginName, (u64, String)>,
 }
 
 impl Live {
@@ -87,10 +114,21 @@ impl Live {
             }
         };
         self.parts.readiness.config_ok();
+        for (name, _) in self.failures.extract_if(.., |name, _| !new.plugins.get(name).is_some_and(|new| new.enabled)) {
+            self.parts.readiness.plugin_ok(&name);
+        }
         let changes = Config::live_changes(&self.config, &new);
-        // What is still wrong will be reported again.
-        let pending = std::mem::take(&mut self.pending).into_keys();
-        pending.chain(changes.removed.iter().cloned()).for_each(|name| self.parts.readiness.plugin_ok(&name));
+        let touched: Vec<PluginName> = if changes.i18n {
+            new.enabled().map(|(name, _)| name.clone()).collect()
+        } else {
+            changes.added.iter().chain(&changes.changed).cloned().collect()
+        };
+        // What failed and is not tried again now is as it should be again; the others are told of when they are loaded.
+        let pending = std::mem::take(&mut self.pending).into_keys().filter(|name| !touched.contains(name));
+        for name in pending.chain(changes.removed.iter().cloned()) {
+            self.failures.remove(&name);
+            self.parts.readiness.plugin_ok(&name);
+        }
         if changes.is_empty() {
             return;
         }
@@ -100,11 +138,6 @@ impl Live {
         if changes.send {
             self.parts.sender.reconfigure(send_settings(&new));
         }
-        let touched: Vec<PluginName> = if changes.i18n {
-            new.enabled().map(|(name, _)| name.clone()).collect()
-        } else {
-            changes.added.iter().chain(&changes.changed).cloned().collect()
-        };
         // A plugin that does not load keeps its old entry, in every respect.
         let mut applied = new.clone();
         let mut loaded = Vec::new();
@@ -132,18 +165,21 @@ impl Live {
     }
 
     async fn reload_plugins(&mut self, path: &Path) {
+        let of_path = self.config.enabled().filter(|(_, entry)| entry.path == path);
+        let names: Vec<PluginName> = of_path.map(|(name, _)| name.clone()).collect();
         let mut loaded = Vec::new();
-        for (name, entry) in self.config.enabled().filter(|(_, entry)| entry.path == path) {
-            match self.loader.load(&self.config, name, entry).await {
-                Ok(plugin) => loaded.push((name.clone(), Entry { plugin, priority: entry.priority })),
-                Err(error) => self.report_failure(name, &error),
+        for name in names {
+            let Some(entry) = self.config.plugins.get(&name) else { continue };
+            match self.loader.load(&self.config, &name, entry).await {
+                Ok(plugin) => loaded.push((name, Entry { plugin, priority: entry.priority })),
+                Err(error) => self.report_failure(&name, &error),
             }
         }
         self.swap(loaded);
     }
 
     /// Lets the loaded plugins serve, and those go that are no longer configured.
-    fn swap(&self, loaded: Vec<(PluginName, Entry)>) {
+    fn swap(&mut self, loaded: Vec<(PluginName, Entry)>) {
         let old = self.parts.dispatcher.routes();
         let stay = |entry: &&Entry| {
             let name = &entry.plugin.name;
@@ -161,6 +197,8 @@ impl Live {
             let from = before.map(|old| old.plugin.version.to_string());
             tracing::info!(plugin = %name, from, to = %entry.plugin.version, "plugin serves from now on");
             self.parts.readiness.plugin_ok(&name);
+            self.failures.remove(&name);
+            self.since.insert(name, unix_millis());
             entries.push(entry);
         }
         let routes = Routes::new(entries);
@@ -169,10 +207,11 @@ impl Live {
         self.parts.dispatcher.set_routes(routes);
     }
 
-    fn report_failure(&self, name: &PluginName, error: &anyhow::Error) {
+    fn report_failure(&mut self, name: &PluginName, error: &anyhow::Error) {
         let error = format!("{error:#}");
         metrics::counter!("botyard_reloads_total", "plugin" => name.as_str().to_owned(), "outcome" => "failed")
             .increment(1);
+        self.failures.insert(name.clone(), (unix_millis(), error.clone()));
         if self.parts.dispatcher.routes().entries().iter().any(|entry| entry.plugin.name == *name) {
             tracing::error!(plugin = %name, error, "the new version does not load; the old one serves on");
             self.parts.readiness.plugin_stale(name, error);

@@ -35,9 +35,7 @@ pub(super) fn split(body: &str, offset: Option<i64>) -> Result<Vec<Item<'_>>, se
     let mut items = Vec::with_capacity(elements.len());
     for (place, (raw, view)) in elements.iter().zip(&views).enumerate() {
         let content = match view {
-            Some(UpdateView { id: Some(_), kind, .. }) if kind.is_empty() => Content::Unreadable("it has no content"),
-            Some(view @ UpdateView { id: Some(_), .. }) => Content::Update(view.lane()),
-            Some(_) => Content::Unreadable("its update_id is missing or not a whole number"),
+            Some(view) => view.defect().map_or_else(|| Content::Update(view.lane()), Content::Unreadable),
             None => Content::Unreadable("it is not a JSON object"),
         };
         let Some(id) = ids.get(place).copied().flatten().or_else(|| infer(&ids, place, offset)) else {
