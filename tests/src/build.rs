@@ -50,7 +50,9 @@ fn build() {
             let status = Command::new("cargo").args(arguments).current_dir(root()).status();
             assert!(status.is_ok_and(|status| status.success()), "cargo {} failed", arguments.join(" "));
         };
-        cargo(&["build", "--quiet", "--package", "botyard"]);
+        // Benchmarks are built for release, and so is what they measure.
+        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+        cargo(&["build", "--quiet", "--package", "botyard", "--profile", profile]);
         cargo(&["xtask", "plugins", "--guests"]);
     });
 }

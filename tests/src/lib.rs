@@ -7,6 +7,7 @@ mod build;
 pub mod chaos;
 mod host;
 mod metrics;
+pub mod process;
 
 pub use build::{guest, host as host_program, plugin};
 pub use host::{Host, HostBuilder, Stopped};

@@ -64,10 +64,18 @@ its content has changed, so a host that runs and watches it sees each new versio
                                    standard library from source; needs root, or sudo without a password";
 
 const BENCH: &str = "\
-cargo xtask bench [ARGUMENT…]
+cargo xtask bench [--quick] [--json] [NAME…]
 
-Builds the host and the plugins in their release form and runs the benchmarks. Arguments are handed to them. Numbers are
-worth something only on a machine that does nothing else meanwhile.";
+Builds the host and the plugins in their release form and runs the benchmarks; with names, only those. Numbers are worth
+something only on a machine that does nothing else meanwhile. docs/benchmarks.md tells what they mean.
+
+  throughput   echoed messages per second, end to end, beside a bare HTTP loop that makes the same calls
+  run_cost     what one run costs, and its parts
+  reload       from saving a plugin to its first answer
+  latency      how long others wait while some handlers sleep
+
+  --quick      less of everything: half a minute in all, and numbers that vary more
+  --json       one JSON document instead of tables";
 
 const CHAOS: &str = "\
 cargo xtask chaos [--updates N] [--kills K] [--seed S]
