@@ -11,6 +11,7 @@ mod error;
 mod http;
 mod lane;
 mod meter;
+mod refusal;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -20,5 +21,6 @@ pub use classify::classify;
 pub use client::Client;
 pub use error::{Error, SetupError};
 pub use lane::lane_of;
+pub use refusal::Refusal;
 pub use token::Token;
 pub use transport::{Response, Transport, TransportError};

@@ -76,12 +76,12 @@ impl From<Error> for crate::bindings::exports::botyard::plugin::handler::Failure
 /// Why a call of the Bot API did not succeed.
 ///
 /// ```
-/// use botyard_sdk::prelude::*;
+/// use botyard_sdk::{Refusal, prelude::*};
 ///
 /// fn roll(ctx: &Run) -> Result<(), Error> {
 ///     match ctx.call("sendDice", json!({ "chat_id": ctx.chat_id() })) {
 ///         Ok(message) => info!("rolled", value = message["dice"]["value"]),
-///         Err(CallError::Refused { code: 403, .. }) => info!("the user has blocked the bot"),
+///         Err(CallError::Refused { kind: Refusal::ChatGone, .. }) => info!("the user has blocked the bot"),
 ///         Err(error) => return Err(error.into()),
 ///     }
 ///     Ok(())
@@ -97,8 +97,8 @@ pub enum CallError {
         code: u16,
         /// Telegram's `description`.
         description: String,
-        /// The supergroup that the group has become.
-        migrated_to: Option<i64>,
+        /// What kind of a no it is.
+        kind: Refusal,
     },
     /// Flood control: not before this many seconds.
     Flooded(u32),
@@ -110,6 +110,21 @@ pub enum CallError {
     Denied(String),
     /// The parameters are not a JSON object.
     Invalid(String),
+}
+
+/// Kinds of refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Something is wrong with the call itself.
+    Call,
+    /// What was asked for is so already, or can't matter any more: an edit that changes nothing, the answer to an
+    /// expired query, the deletion of a message that is not there.
+    NoOp,
+    /// Nothing can be sent to this chat: it is not there, or has shut the bot out.
+    ChatGone,
+    /// The group has become this supergroup.
+    Migrated(i64),
 }
 
 impl CallError {
@@ -143,8 +158,14 @@ impl std::error::Error for CallError {}
 impl From<wit::CallError> for CallError {
     fn from(error: wit::CallError) -> Self {
         match error {
-            wit::CallError::Refused(wit::Refusal { code, description, migrated_to }) => {
-                Self::Refused { code, description, migrated_to }
+            wit::CallError::Refused(wit::Refusal { code, description, kind }) => {
+                let kind = match kind {
+                    wit::RefusalKind::Call => Refusal::Call,
+                    wit::RefusalKind::NoOp => Refusal::NoOp,
+                    wit::RefusalKind::ChatGone => Refusal::ChatGone,
+                    wit::RefusalKind::Migrated(chat) => Refusal::Migrated(chat),
+                };
+                Self::Refused { code, description, kind }
             }
             wit::CallError::Flooded(seconds) => Self::Flooded(seconds),
             wit::CallError::UnknownOutcome(text) => Self::UnknownOutcome(text),
@@ -161,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_would_fail_again_is_not_retried() {
-        let refused = CallError::Refused { code: 400, description: "chat not found".into(), migrated_to: None };
+        let refused = CallError::Refused { code: 400, description: "chat not found".into(), kind: Refusal::ChatGone };
         assert!(!Error::from(refused).retries());
         assert!(Error::from(CallError::Unreachable("no route".into())).retries());
         assert!(Error::from("x".parse::<i32>().unwrap_err()).retries());

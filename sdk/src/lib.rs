@@ -51,7 +51,7 @@ pub mod test;
 
 pub use botyard_sdk_macros::{State, plugin};
 pub use ctx::{Ctx, Message, Run, Scope, Storage};
-pub use error::{CallError, Error};
+pub use error::{CallError, Error, Refusal};
 pub use plugin::{Handled, Plugin, Returned};
 pub use serde_json::{Value, json};
 pub use state::{NoState, OldState, State};

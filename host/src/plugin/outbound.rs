@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::domain::{ChatId, PluginName};
+use crate::domain::PluginName;
+use crate::telegram::Refusal;
 
 /// Makes API calls for plugins; the sender does.
 pub trait Outbound: Send + Sync {
@@ -33,8 +34,8 @@ pub enum CallError {
         code: u16,
         /// Telegram's description.
         description: String,
-        /// The supergroup that the group became.
-        migrated_to: Option<ChatId>,
+        /// What kind of a no it is.
+        kind: Refusal,
     },
     /// Flood control: not before this time is over.
     #[error("flooded: not before {0:?}")]
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn forgets_what_had_no_effect_and_keeps_what_may_have_had() {
         for (error, kept) in [
-            (CallError::Refused { code: 400, description: "no".into(), migrated_to: None }, true),
+            (CallError::Refused { code: 400, description: "no".into(), kind: Refusal::Call }, true),
             (CallError::UnknownOutcome("cut".into()), true),
             (CallError::Flooded(Duration::from_secs(3)), false),
             (CallError::Unreachable("down".into()), false),

@@ -3,7 +3,8 @@
 //! Pure: no clock, no dice of its own.
 //!
 //! - A flood waits at least as long as Telegram says, and counts as no failure.
-//! - What Telegram refused is over: the same call would fail the same way.
+//! - What Telegram refused is over: the same call would fail the same way. What it refused because there is
+//!   nothing left to do is done, and so is what succeeded and lost its result on the way.
 //! - Trouble on the way is tried again, with growing waits, for a day: an outage loses nothing. Only when
 //!   everybody else's calls succeed is a call given up earlier: then the trouble is its own, and its chat
 //!   should not wait for it.
@@ -11,7 +12,7 @@
 use std::time::Duration;
 
 use crate::backoff;
-use crate::telegram::Error;
+use crate::telegram::{Error, Refusal};
 
 /// A reply that is a day late answers nothing.
 const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
@@ -37,6 +38,8 @@ pub(super) struct History {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Next {
+    /// Over: as good as delivered.
+    Done,
     /// Over: refused.
     Refused,
     /// Over: tried enough.
@@ -52,6 +55,8 @@ pub(super) enum Next {
 pub(super) fn next(error: &Error, history: History, dice: f64) -> Next {
     let max_age = if history.urgent { MAX_AGE_URGENT } else { MAX_AGE };
     match error {
+        Error::ResultLost { .. } => Next::Done,
+        Error::Refused { .. } if error.refusal() == Some(Refusal::NoOp) => Next::Done,
         Error::Refused { .. } | Error::Conflict { .. } => Next::Refused,
         Error::Unauthorized { .. } => Next::Halt(REFUSED_TOKEN),
         Error::Flooded { retry_after, .. } if history.urgent && *retry_after > MAX_AGE_URGENT => Next::GiveUp,
@@ -94,6 +99,19 @@ mod tests {
         assert_eq!(next(&refused(), FRESH, 0.5), Next::Refused);
         let conflict = Error::Conflict { method: String::new(), webhook: false, description: String::new() };
         assert_eq!(next(&conflict, FRESH, 0.5), Next::Refused);
+    }
+
+    #[test]
+    fn what_has_nothing_left_to_do_is_done() {
+        let lost = Error::ResultLost { method: String::new(), reason: String::new() };
+        assert_eq!(next(&lost, FRESH, 0.5), Next::Done);
+        let same = Error::Refused {
+            method: "editMessageText".to_owned(),
+            code: 400,
+            description: "message is not modified".to_owned(),
+            migrate_to: None,
+        };
+        assert_eq!(next(&same, FRESH, 0.5), Next::Done);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use tokio::time::{self, Instant};
 
 use super::decide::{self, History, Next};
 use super::{CALL_DEADLINE, Sender};
+use crate::backoff;
 use crate::domain::{Lane, PluginName};
 use crate::telegram::Error;
 use crate::telegram::lane_of;
@@ -73,7 +74,7 @@ impl Sender {
         let reads = method.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("get"));
         let params = Bytes::from(params);
         let result = if reads || lane.is_urgent() {
-            self.call_at_once(method, params, deadline).await
+            self.call_at_once(method, params, deadline, reads).await
         } else {
             let (reply, answer) = oneshot::channel();
             let direct = Direct { method: method.to_owned(), params, deadline, after: 0, failures: 0, reply };
@@ -107,7 +108,7 @@ impl Sender {
         }
     }
 
-    async fn call_at_once(&self, method: &str, params: Bytes, deadline: Instant) -> Result<Bytes, Error> {
+    async fn call_at_once(&self, method: &str, params: Bytes, deadline: Instant, reads: bool) -> Result<Bytes, Error> {
         let mut failures = 0;
         loop {
             let attempt = deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
@@ -116,7 +117,14 @@ impl Sender {
                 Err(error) => error,
             };
             failures += 1;
-            match decide::next(&error, History { failures, ..History::default() }, rand::random()) {
+            let next = match decide::next(&error, History { failures, ..History::default() }, rand::random()) {
+                // Reading again changes nothing.
+                Next::Done if reads && error.refusal().is_none() => {
+                    Next::Retry(backoff::delay(failures, rand::random()))
+                }
+                next => next,
+            };
+            match next {
                 Next::Retry(wait) | Next::Flood(wait) if Instant::now() + wait < deadline => time::sleep(wait).await,
                 _ => return Err(error),
             }

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use super::Sender;
 use crate::domain::PluginName;
 use crate::plugin::{CallError, Outbound};
-use crate::telegram::Error;
+use crate::telegram::{Error, Refusal};
 
 impl Outbound for Sender {
     fn call(
@@ -26,20 +26,22 @@ impl Outbound for Sender {
 
 fn call_error(error: &Error) -> CallError {
     match error {
-        Error::Refused { code, description, migrate_to, .. } => {
-            CallError::Refused { code: *code, description: description.clone(), migrated_to: *migrate_to }
+        Error::Refused { code, description, .. } => {
+            let kind = error.refusal().unwrap_or(Refusal::Call);
+            CallError::Refused { code: *code, description: description.clone(), kind }
         }
         Error::Unauthorized { description, .. } => {
-            CallError::Refused { code: 401, description: description.clone(), migrated_to: None }
+            CallError::Refused { code: 401, description: description.clone(), kind: Refusal::Call }
         }
         Error::Conflict { description, .. } => {
-            CallError::Refused { code: 409, description: description.clone(), migrated_to: None }
+            CallError::Refused { code: 409, description: description.clone(), kind: Refusal::Call }
         }
         Error::Flooded { retry_after, .. } => CallError::Flooded(*retry_after),
         Error::Unreachable { .. } => CallError::Unreachable(error.to_string()),
         // Telegram words its own trouble as an answer, but nothing says whether the call went through before.
-        Error::ServerError { .. } | Error::BadAnswer { .. } | Error::UnknownOutcome { .. } => {
-            CallError::UnknownOutcome(error.to_string())
-        }
+        Error::ServerError { .. }
+        | Error::BadAnswer { .. }
+        | Error::UnknownOutcome { .. }
+        | Error::ResultLost { .. } => CallError::UnknownOutcome(error.to_string()),
     }
 }

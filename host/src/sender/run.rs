@@ -203,10 +203,15 @@ impl Loop<'_> {
         let history = self.history(lane, error, now);
         let seen = may_have_been_seen(error);
         match decide::next(error, history, rand::random()) {
+            Next::Done => {
+                self.note_success();
+                tracing::debug!(%plugin, chat_id, event = row.event, %error, "as good as sent");
+                self.row_done(lane, number, true, now);
+            }
             Next::Refused => {
                 self.note_success(now);
                 tracing::warn!(%plugin, chat_id, event = row.event, "{error}");
-                counter!("botyard_send_dropped_total", "reason" => "refused").increment(1);
+                counter!("botyard_send_dropped_total", "reason" => error.outcome()).increment(1);
                 self.row_done(lane, number, true, now);
             }
             Next::GiveUp => {
@@ -257,7 +262,7 @@ impl Loop<'_> {
                 self.halt(&error, now + wait);
                 (None, false)
             }
-            Next::Refused | Next::GiveUp => (None, false),
+            Next::Done | Next::Refused | Next::GiveUp => (None, false),
         };
         match wait.map(|wait| now + wait) {
             Some(until) if until < direct.deadline => {

@@ -45,6 +45,12 @@ fn error(code: u16, description: &str) -> Answer {
     answer(code, json!({ "ok": false, "error_code": code, "description": description }))
 }
 
+/// A success that breaks off.
+fn cut() -> Answer {
+    let body = Bytes::from_static(br#"{"ok":true,"result":{"mess"#);
+    Answer(10 * MS, Ok(Response { status: 200, body, cut: Some("it broke off".to_owned()), ..Response::default() }))
+}
+
 fn flood(seconds: u64) -> Answer {
     answer(429, json!({ "ok": false, "error_code": 429, "parameters": { "retry_after": seconds } }))
 }

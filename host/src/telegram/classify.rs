@@ -2,7 +2,8 @@
 //!
 //! Pure. The code decides (Telegram's own before HTTP's), then `parameters`, the text last. Nothing that a
 //! proxy, a captive portal or a failing server can answer makes it panic, and whatever is not an answer of the
-//! Bot API is [`Error::BadAnswer`], which is worth another try, not a refusal.
+//! Bot API is [`Error::BadAnswer`], which is worth another try, not a refusal. But what begins as a success is
+//! one, however it ends: then only the result is lost ([`Error::ResultLost`]), and repeating would do it twice.
 
 use std::time::Duration;
 
@@ -69,8 +70,8 @@ pub fn classify(method: &str, response: &Response) -> Result<Bytes, Error> {
     let succeeded = (200..300).contains(&response.status) && !said_no && envelope.error_code.is_none();
     match (envelope.ok, envelope.result) {
         (Some(_), Some(result)) if succeeded => Ok(response.body.slice_ref(result.get().as_bytes())),
-        // The call has succeeded, and only what it gave is missing: repeating it would do it twice.
-        (Some(ok), None) if succeeded && ok.get() == "true" => Ok(Bytes::from_static(b"null")),
+        // An absent field and one that is null read the same way; Telegram has no result that is null.
+        (Some(ok), None) if succeeded && ok.get() == "true" => Err(lost(method, "there is none in the answer")),
         _ => Err(refusal(method, response, &envelope)),
     }
 }
@@ -83,6 +84,10 @@ fn unreadable(method: &str, response: &Response, body: &[u8]) -> Error {
         413 => Error::Refused { method, code: status, description: name_of(status), migrate_to: None },
         429 => Error::Flooded { method, retry_after: wait(None, response, "") },
         500..600 => Error::ServerError { method, status, description: name_of(status) },
+        200..300 if begins_as_success(body) => {
+            let reason = response.cut.as_deref().unwrap_or("the answer is damaged after its beginning");
+            lost(&method, reason)
+        }
         _ => {
             let reason = match (&response.cut, status) {
                 (Some(cut), _) => cut.clone(),
@@ -93,6 +98,22 @@ fn unreadable(method: &str, response: &Response, body: &[u8]) -> Error {
             Error::BadAnswer { method, status, cut: response.cut.is_some(), reason }
         }
     }
+}
+
+/// True for `{"ok":true`, which only a success begins with.
+fn begins_as_success(body: &[u8]) -> bool {
+    let mut rest = body;
+    for token in [b"{".as_slice(), b"\"ok\"", b":", b"true"] {
+        match rest.trim_ascii_start().strip_prefix(token) {
+            Some(after) => rest = after,
+            None => return false,
+        }
+    }
+    true
+}
+
+fn lost(method: &str, reason: &str) -> Error {
+    Error::ResultLost { method: method.to_owned(), reason: reason.to_owned() }
 }
 
 fn refusal(method: &str, response: &Response, envelope: &Envelope<'_>) -> Error {

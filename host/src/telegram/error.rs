@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use super::Refusal;
 use crate::domain::ChatId;
 
 /// Why a Bot API call did not succeed.
@@ -69,6 +70,15 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The call has succeeded, but what it gave is lost: the answer broke off after its beginning said so, or holds
+    /// no result. Repeating it would do it twice.
+    #[error("{method} has succeeded, but its result is lost: {reason}")]
+    ResultLost {
+        /// What was called.
+        method: String,
+        /// What became of the result.
+        reason: String,
+    },
     /// The call certainly did not reach Telegram.
     #[error("{method} did not reach Telegram: {reason}")]
     Unreachable {
@@ -97,16 +107,36 @@ impl Error {
         )
     }
 
+    /// True where nothing tells whether the call has taken effect. A server that fails may have done its work before.
+    #[must_use]
+    pub fn is_ambiguous(&self) -> bool {
+        matches!(self, Self::ServerError { .. } | Self::BadAnswer { .. } | Self::UnknownOutcome { .. })
+    }
+
+    /// What kind of refusal it is, if it is one.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::Refused { method, code, description, migrate_to } => {
+                Some(Refusal::of(method, *code, description, *migrate_to))
+            }
+            _ => None,
+        }
+    }
+
     /// One word for metrics.
     #[must_use]
     pub fn outcome(&self) -> &'static str {
         match self {
-            Self::Refused { .. } => "refused",
+            Self::Refused { method, code, description, migrate_to } => {
+                Refusal::of(method, *code, description, *migrate_to).outcome()
+            }
             Self::Flooded { .. } => "flooded",
             Self::Unauthorized { .. } => "unauthorized",
             Self::Conflict { .. } => "conflict",
             Self::ServerError { .. } => "server_error",
             Self::BadAnswer { .. } => "bad_answer",
+            Self::ResultLost { .. } => "result_lost",
             Self::Unreachable { .. } => "unreachable",
             Self::UnknownOutcome { .. } => "unknown",
         }
@@ -119,9 +149,10 @@ impl Error {
             | Self::Unauthorized { description, .. }
             | Self::Conflict { description, .. }
             | Self::ServerError { description, .. } => Some(description),
-            Self::BadAnswer { reason, .. } | Self::Unreachable { reason, .. } | Self::UnknownOutcome { reason, .. } => {
-                Some(reason)
-            }
+            Self::BadAnswer { reason, .. }
+            | Self::ResultLost { reason, .. }
+            | Self::Unreachable { reason, .. }
+            | Self::UnknownOutcome { reason, .. } => Some(reason),
             Self::Flooded { .. } => None,
         }
     }

@@ -9,7 +9,7 @@ use super::{DESCRIBING, Host};
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
 use crate::plugin::{CallError, grants};
 use crate::store::rows::outbox::{OutboxRow, Priority, lane_prefix};
-use crate::telegram::lane_of;
+use crate::telegram::{Refusal, lane_of};
 
 impl wit::Host for Host {
     async fn call(&mut self, method: String, params: String) -> wasmtime::Result<Result<String, wit::CallError>> {
@@ -99,8 +99,8 @@ impl Drop for StopOnDrop {
 impl From<CallError> for wit::CallError {
     fn from(error: CallError) -> Self {
         match error {
-            CallError::Refused { code, description, migrated_to } => {
-                Self::Refused(wit::Refusal { code, description, migrated_to: migrated_to.map(|chat| chat.0) })
+            CallError::Refused { code, description, kind } => {
+                Self::Refused(wit::Refusal { code, description, kind: kind.into() })
             }
             CallError::Flooded(wait) => {
                 let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
@@ -110,6 +110,17 @@ impl From<CallError> for wit::CallError {
             CallError::Unreachable(text) => Self::Unreachable(text),
             CallError::Denied(text) => Self::Denied(text),
             CallError::Invalid(text) => Self::Invalid(text),
+        }
+    }
+}
+
+impl From<Refusal> for wit::RefusalKind {
+    fn from(kind: Refusal) -> Self {
+        match kind {
+            Refusal::Call => Self::Call,
+            Refusal::NoOp => Self::NoOp,
+            Refusal::ChatGone => Self::ChatGone,
+            Refusal::Migrated(chat) => Self::Migrated(chat.0),
         }
     }
 }

@@ -116,6 +116,38 @@ async fn trouble_is_tried_again_while_there_is_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_a_success_that_is_cut_off_a_read_is_repeated_and_nothing_else() {
+    let bench = bench(UNLIMITED, |_, _, times| if times == 0 { cut() } else { ok() });
+    bench.start();
+    let told = bench.call(1, "a", 30 * SECOND).await.unwrap_err();
+    assert!(matches!(told, Error::ResultLost { .. }), "{told}");
+    let plugin = PluginName::new("test");
+    bench.sender.call(&plugin, "getChat", r#"{"chat_id":1}"#.into(), 30 * SECOND).await.unwrap();
+    let answer = r#"{"callback_query_id":"1"}"#;
+    let told = bench.sender.call(&plugin, "answerCallbackQuery", answer.into(), 30 * SECOND).await.unwrap_err();
+    assert!(matches!(told, Error::ResultLost { .. }), "{told}");
+    let methods: Vec<_> = bench.seen().into_iter().map(|seen| seen.method).collect();
+    assert_eq!(methods, ["sendMessage", "getChat", "getChat", "answerCallbackQuery"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_plugin_is_told_of_a_refusal_says_its_kind() {
+    use crate::plugin::{CallError, Outbound};
+    use crate::telegram::Refusal;
+    let bench = bench(UNLIMITED, |_, params, _| match params["text"].as_str() {
+        Some("same") => error(400, "Bad Request: message is not modified"),
+        Some("gone") => error(403, "Forbidden: bot was blocked by the user"),
+        _ => error(400, "Bad Request: message text is empty"),
+    });
+    bench.start();
+    for (text, expect) in [("same", Refusal::NoOp), ("gone", Refusal::ChatGone), ("", Refusal::Call)] {
+        let params = json!({ "chat_id": 1, "text": text }).to_string();
+        let told = Outbound::call(&bench.sender, &PluginName::new("test"), "editMessageText", params, SECOND).await;
+        assert!(matches!(told, Err(CallError::Refused { kind, .. }) if kind == expect), "{told:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn reads_do_not_queue() {
     let bench = bench(SendSettings { overall_per_second: 0.001, ..SendSettings::default() }, |_, _, times| {
         if times == 0 { flood(3) } else { ok() }

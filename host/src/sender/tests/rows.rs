@@ -93,6 +93,38 @@ async fn a_refused_call_is_over_and_its_chat_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_success_that_is_cut_off_is_done_and_never_repeated() {
+    let bench = bench(UNLIMITED, |_, params, _| if params["text"] == "cut" { cut() } else { ok() });
+    bench.start();
+    bench.say(1, &["cut", "b"]);
+    sleep(60 * SECOND).await;
+    assert_eq!(bench.texts(1), ["cut", "b"]);
+    assert_eq!(bench.left(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_so_already_is_no_failure() {
+    let bench = bench(UNLIMITED, |method, _, _| match method {
+        "editMessageText" => error(400, "Bad Request: message is not modified: specified new message content"),
+        "deleteMessage" => error(400, "Bad Request: message to delete not found"),
+        "answerCallbackQuery" => {
+            error(400, "Bad Request: query is too old and response timeout expired or query ID is invalid")
+        }
+        _ => ok(),
+    });
+    bench.start();
+    bench.queue(&[
+        ("editMessageText", json!({ "chat_id": 1, "message_id": 2, "text": "a" }), Priority::Interactive),
+        ("deleteMessage", json!({ "chat_id": 1, "message_id": 2 }), Priority::Interactive),
+        ("answerCallbackQuery", json!({ "callback_query_id": "7" }), Priority::Interactive),
+        message(1, "b", Priority::Interactive),
+    ]);
+    sleep(SECOND).await;
+    assert_eq!(bench.seen().len(), 4);
+    assert_eq!(bench.left(), []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn trouble_is_tried_again_with_the_chat_waiting_in_order() {
     let bench = bench(UNLIMITED, |_, params, times| match (params["text"].as_str().unwrap(), times) {
         ("a", 0) => Answer(MS, Err(TransportError::BeforeSend("connection refused".to_owned()))),

@@ -31,8 +31,6 @@ fn successes() {
     check(200, r#"{"ok":true,"result":12}"#, "ok 12");
     check(200, "\n {\"ok\" : true , \"result\" : \"x\\u00e9\" }\n", r#"ok "x\u00e9""#);
     check(200, "\u{feff}{\"ok\":true,\"result\":1}", "ok 1");
-    check(200, r#"{"ok":true,"result":null}"#, "ok null");
-    check(200, r#"{"ok":true}"#, "ok null");
     check(200, r#"{"ok":"yes","result":1}"#, "ok 1");
     check(200, r#"{"ok":1,"result":1}"#, "ok 1");
     check(200, r#"{"ok":true,"result":1,"error_code":null,"description":null}"#, "ok 1");
@@ -44,18 +42,18 @@ fn successes() {
 #[test]
 fn refusals_with_telegrams_words() {
     for (code, description, expect) in [
-        (400, "Bad Request: chat not found", "refused [400] chat not found"),
+        (400, "Bad Request: chat not found", "chat_gone [400] chat not found"),
         (
             400,
             "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
-            "refused [400] message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
+            "no_op [400] message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
         ),
-        (400, "Bad Request: message to delete not found", "refused [400] message to delete not found"),
+        (400, "Bad Request: message to delete not found", "no_op [400] message to delete not found"),
         (400, "Bad Request: message can't be edited", "refused [400] message can't be edited"),
         (
             400,
             "Bad Request: query is too old and response timeout expired or query ID is invalid",
-            "refused [400] query is too old and response timeout expired or query ID is invalid",
+            "no_op [400] query is too old and response timeout expired or query ID is invalid",
         ),
         (
             400,
@@ -88,26 +86,49 @@ fn refusals_with_telegrams_words() {
             "Bad Request: failed to send message #1 with the error message \"Too Many Requests: retry after 5\"",
             "refused [400] failed to send message #1 with the error message \"Too Many Requests: retry after 5\"",
         ),
-        (400, "[Error : 400 : USER_IS_BLOCKED]", "refused [400] [Error : 400 : USER_IS_BLOCKED]"),
+        (400, "[Error : 400 : USER_IS_BLOCKED]", "chat_gone [400] [Error : 400 : USER_IS_BLOCKED]"),
         (400, "", "refused [400] Bad Request"),
-        (403, "Forbidden: bot was blocked by the user", "refused [403] bot was blocked by the user"),
-        (403, "Forbidden: user is deactivated", "refused [403] user is deactivated"),
+        (400, "Bad Request: MESSAGE_NOT_MODIFIED", "no_op [400] MESSAGE_NOT_MODIFIED"),
+        (400, "Bad Request: CHAT_NOT_MODIFIED", "no_op [400] CHAT_NOT_MODIFIED"),
+        (400, "Bad Request: QUERY_ID_INVALID", "no_op [400] QUERY_ID_INVALID"),
+        (400, "Bad Request: message to edit not found", "refused [400] message to edit not found"),
+        (400, "Bad Request: message to be replied not found", "refused [400] message to be replied not found"),
+        (400, "Bad Request: message can't be deleted", "refused [400] message can't be deleted"),
+        (400, "Bad Request: group chat was deactivated", "chat_gone [400] group chat was deactivated"),
+        (400, "Bad Request: PEER_ID_INVALID", "chat_gone [400] PEER_ID_INVALID"),
+        (400, "Bad Request: CHAT_WRITE_FORBIDDEN", "refused [400] CHAT_WRITE_FORBIDDEN"),
+        (400, "Bad Request: have no rights to send a message", "refused [400] have no rights to send a message"),
+        (400, "Bad Request: MEDIA_EMPTY", "refused [400] MEDIA_EMPTY"),
+        (400, "Bad Request: PHOTO_INVALID_DIMENSIONS", "refused [400] PHOTO_INVALID_DIMENSIONS"),
+        (400, "Bad Request: message caption is too long", "refused [400] message caption is too long"),
+        (400, "Bad Request: inline keyboard expected", "refused [400] inline keyboard expected"),
+        (400, "Bad Request: failed to get HTTP URL content", "refused [400] failed to get HTTP URL content"),
+        (400, "Bad Request: file is too big", "refused [400] file is too big"),
+        (403, "Forbidden: the group chat was deleted", "chat_gone [403] the group chat was deleted"),
+        (403, "Forbidden: bot was kicked from the group chat", "chat_gone [403] bot was kicked from the group chat"),
+        (
+            403,
+            "Forbidden: not enough rights to manage pinned messages in the chat",
+            "refused [403] not enough rights to manage pinned messages in the chat",
+        ),
+        (403, "Forbidden: bot was blocked by the user", "chat_gone [403] bot was blocked by the user"),
+        (403, "Forbidden: user is deactivated", "chat_gone [403] user is deactivated"),
         (
             403,
             "Forbidden: bot was kicked from the supergroup chat",
-            "refused [403] bot was kicked from the supergroup chat",
+            "chat_gone [403] bot was kicked from the supergroup chat",
         ),
         (
             403,
             "Forbidden: bot is not a member of the channel chat",
-            "refused [403] bot is not a member of the channel chat",
+            "chat_gone [403] bot is not a member of the channel chat",
         ),
         (
             403,
             "Forbidden: bot can't initiate conversation with a user",
-            "refused [403] bot can't initiate conversation with a user",
+            "chat_gone [403] bot can't initiate conversation with a user",
         ),
-        (403, "Forbidden: bot can't send messages to bots", "refused [403] bot can't send messages to bots"),
+        (403, "Forbidden: bot can't send messages to bots", "chat_gone [403] bot can't send messages to bots"),
         (404, "Not Found", "refused [404] Not Found"),
         (404, "Not Found: method not found", "refused [404] method not found"),
         (413, "Request Entity Too Large", "refused [413] Request Entity Too Large"),
@@ -237,17 +258,7 @@ fn gateways_and_portals_are_no_refusals() {
 
 #[test]
 fn json_that_is_no_answer_is_no_refusal_either() {
-    for body in [
-        "null",
-        "true",
-        "[]",
-        "\"ok\"",
-        "12",
-        "{\"ok\":true,\"result\":{\"message_id\":",
-        "{\"ok\":tru",
-        "{\"ok\":true,\"result\":1}}",
-        "{\"ok\":true,\"ok\":true,\"result\":1}",
-    ] {
+    for body in ["null", "true", "[]", "\"ok\"", "12", "{\"ok\":tru"] {
         assert!(told(&json(body)).starts_with("bad_answer"), "{body}");
     }
     for body in [
@@ -267,11 +278,11 @@ fn json_that_is_no_answer_is_no_refusal_either() {
 
 #[test]
 fn the_text_decides_where_the_code_is_missing() {
-    check(200, r#"{"ok":false,"description":"Bad Request: chat not found"}"#, "refused [400] chat not found");
+    check(200, r#"{"ok":false,"description":"Bad Request: chat not found"}"#, "chat_gone [400] chat not found");
     check(
         200,
         r#"{"ok":false,"error_code":"403","description":"Forbidden: user is deactivated"}"#,
-        "refused [403] user is deactivated",
+        "chat_gone [403] user is deactivated",
     );
     check(403, r#"{"ok":false,"error_code":true,"description":5}"#, "refused [403] 5");
     check(500, r#"{"ok":true,"result":1}"#, "server_error [500] Internal Server Error");
@@ -279,11 +290,51 @@ fn the_text_decides_where_the_code_is_missing() {
 
 #[test]
 fn a_body_that_broke_off_is_told_by_its_reason() {
-    let cut = Response { cut: Some("it broke off".to_owned()), ..json(r#"{"ok":true,"result":{"mess"#) };
-    assert_eq!(told(&cut), "bad_answer sendMessage: the answer (status 200) can't be read: it broke off");
-    assert!(matches!(classify("a", &cut), Err(Error::BadAnswer { cut: true, status: 200, .. })));
+    let cut = |body| Response { cut: Some("it broke off".to_owned()), ..json(body) };
+    for body in ["", "{", r#"{"ok":tru"#, r#"{"ok":false,"error_co"#, r#"{"result":{"ok":true"#] {
+        assert_eq!(
+            told(&cut(body)),
+            "bad_answer sendMessage: the answer (status 200) can't be read: it broke off",
+            "{body}"
+        );
+        assert!(matches!(classify("a", &cut(body)), Err(Error::BadAnswer { cut: true, status: 200, .. })));
+    }
     let enough = Response { cut: Some("it broke off".to_owned()), ..json(r#"{"ok":true,"result":1}"#) };
     assert_eq!(told(&enough), "ok 1");
+}
+
+#[test]
+fn what_begins_as_a_success_is_one_however_it_ends() {
+    let cut = Response { cut: Some("it broke off".to_owned()), ..json(r#"{"ok":true,"result":{"mess"#) };
+    assert_eq!(told(&cut), "result_lost sendMessage has succeeded, but its result is lost: it broke off");
+    for body in [
+        r#"{"ok":true"#,
+        " { \"ok\" : true , ",
+        "\u{feff}{\"ok\":true,\"result\":{\"text\":\"\\ud8",
+        r#"{"ok":true,"result":{"message_id":7}"#,
+        r#"{"ok":true,"result":1}}"#,
+        r#"{"ok":true,"ok":true,"result":1}"#,
+        r#"{"ok":true}"#,
+        r#"{"ok":true,"result":null}"#,
+    ] {
+        assert!(told(&json(body)).starts_with("result_lost "), "{body}");
+        for status in [302, 400, 502] {
+            assert!(!told(&Response { status, ..json(body) }).starts_with("result_lost "), "{status}: {body}");
+        }
+    }
+}
+
+#[test]
+fn a_user_who_is_unknown_in_a_chat_is_no_chat_that_is_gone() {
+    let refusal = |method: &str, description: &str| {
+        let body = serde_json::json!({ "ok": false, "error_code": 400, "description": description }).to_string();
+        let response = Response { status: 400, body: body.into(), ..Response::default() };
+        classify(method, &response).unwrap_err().refusal()
+    };
+    assert_eq!(refusal("getChatMember", "Bad Request: user not found"), Some(Refusal::Call));
+    assert_eq!(refusal("getChatMember", "Bad Request: PEER_ID_INVALID"), Some(Refusal::Call));
+    assert_eq!(refusal("getChatMember", "Bad Request: chat not found"), Some(Refusal::ChatGone));
+    assert_eq!(refusal("sendMessage", "Bad Request: user not found"), Some(Refusal::ChatGone));
 }
 
 #[test]

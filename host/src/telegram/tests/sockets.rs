@@ -131,12 +131,12 @@ async fn a_body_in_pieces_is_whole() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_no_refusal() {
+async fn a_success_that_breaks_off_has_lost_its_result() {
     let cut = "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"ok\":true,\"result\":{\"mess";
     let (base, _) = server(Play::SayAndClose(cut)).await;
-    assert!(matches!(error_of(&base, LONG).await, Error::BadAnswer { cut: true, status: 200, .. }));
+    assert!(matches!(error_of(&base, LONG).await, Error::ResultLost { .. }));
     let (base, _) = server(Play::SayAndStall(cut)).await;
-    assert!(matches!(error_of(&base, SHORT).await, Error::BadAnswer { cut: true, status: 200, .. }));
+    assert!(matches!(error_of(&base, SHORT).await, Error::ResultLost { .. }));
 }
 
 #[tokio::test]
