@@ -71,6 +71,20 @@ async fn a_thousand_contended_read_modify_writes_are_exact() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn runs_that_all_read_the_range_that_all_of_them_write_to_are_exact() {
+    let simulator = simulator().await;
+    simulator.start_load_mode(true);
+    let _host = builder(&simulator).plugin("guestbook", &guest("guestbook"), "limits = { cpu = \"5s\" }").start();
+    let bulk = Bulk { text: "/sign".to_owned(), ..Bulk::new(400, 400) };
+    simulator.push_updates(&bulk);
+    delivered(&simulator, 400, LONG).await;
+    let mut answers: Vec<u64> =
+        chats(&bulk).flat_map(|chat| simulator.sequence(chat)).map(|text| text.parse().expect("a number")).collect();
+    answers.sort_unstable();
+    assert_eq!(answers, (1..=400).collect::<Vec<u64>>(), "nobody has missed a name that was there already");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_thousand_waiting_updates_fit_into_little_memory() {
     let simulator = simulator().await;
     simulator.start_load_mode(false);
