@@ -204,7 +204,7 @@ impl Loop<'_> {
         let seen = may_have_been_seen(error);
         match decide::next(error, history, rand::random()) {
             Next::Done => {
-                self.note_success();
+                self.note_success(now);
                 tracing::debug!(%plugin, chat_id, event = row.event, %error, "as good as sent");
                 self.row_done(lane, number, true, now);
             }
