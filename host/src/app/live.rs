@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 use super::plugins::Loader;
-use super::{Parts, allowed_updates, send_settings};
+use super::{Parts, allowed_updates, send_settings, stopped};
 use crate::config::{Config, LoadOptions};
 use crate::dispatch::{Entry, Routes};
 use crate::domain::PluginName;
@@ -21,20 +21,16 @@ pub(super) async fn follow(
     config: Config,
     loader: Arc<Loader>,
     token_optional: bool,
-    stop: watch::Receiver<bool>,
+    mut stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let (paths, watched) = watch::channel(watched_paths(&config));
     let (changed, mut changes) = mpsc::channel(64);
-    let watcher = tokio::spawn(reload::watch(watched, changed, stop));
+    let watcher = tokio::spawn(reload::watch(watched, changed, stop.clone()));
     let mut live = Live { parts, config, loader, token_optional, pending: Vec::new() };
-    while let Some(path) = changes.recv().await {
-        if path == live.config.file || live.pending.iter().any(|(_, pending)| *pending == path) {
-            live.reload_config().await;
-        } else {
-            live.reload_plugins(&path).await;
-        }
-        let pending = live.pending.iter().map(|(_, path)| path.clone());
-        paths.send_replace(watched_paths(&live.config).into_iter().chain(pending).collect());
+    tokio::select! {
+        // Compiling can't be interrupted, but nobody needs to wait for it either.
+        () = stopped(&mut stop) => {}
+        () = live.follow(&mut changes, &paths) => {}
     }
     watcher.await?;
     Ok(())
@@ -56,6 +52,18 @@ struct Live {
 }
 
 impl Live {
+    async fn follow(&mut self, changes: &mut mpsc::Receiver<PathBuf>, paths: &watch::Sender<Vec<PathBuf>>) {
+        while let Some(path) = changes.recv().await {
+            if path == self.config.file || self.pending.iter().any(|(_, pending)| *pending == path) {
+                self.reload_config().await;
+            } else {
+                self.reload_plugins(&path).await;
+            }
+            let pending = self.pending.iter().map(|(_, path)| path.clone());
+            paths.send_replace(watched_paths(&self.config).into_iter().chain(pending).collect());
+        }
+    }
+
     async fn reload_config(&mut self) {
         let options = LoadOptions { token_optional: self.token_optional };
         let file = self.config.file.clone();
