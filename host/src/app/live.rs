@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 use super::plugins::Loader;
-use super::{Parts, allowed_updates, send_settings};
+use super::{Parts, allowed_updates, send_settings, stopped};
 use crate::admin::Order;
 use crate::clock::unix_millis;
 use crate::config::{Config, LoadOptions};
@@ -45,11 +45,11 @@ pub(super) async fn follow(
     loader: Arc<Loader>,
     token_optional: bool,
     watch: Watch,
-    (operator, mut orders): (Operator, mpsc::Receiver<Order>),
-    stop: watch::Receiver<bool>,
+    (operator, orders): (Operator, mpsc::Receiver<Order>),
+    mut stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    let Watch { paths, mut changes, watcher } = watch;
-    let watcher = tokio::spawn(watcher.run(stop));
+    let Watch { paths, changes, watcher } = watch;
+    let watcher = tokio::spawn(watcher.run(stop.clone()));
     let now = unix_millis();
     let since = config.enabled().map(|(name, _)| (name.clone(), now)).collect();
     let mut live = Live {
@@ -62,18 +62,10 @@ pub(super) async fn follow(
         failures: BTreeMap::new(),
         pending: BTreeMap::new(),
     };
-    loop {
-        tokio::select! {
-            changed = changes.recv() => match changed {
-                Some(path) if path == live.config.file || live.is_pending(&path) => live.reload_config().await,
-                Some(path) => live.reload_plugins(&path).await,
-                None => break,
-            },
-            Some(order) = orders.recv() => live.obey(order).await,
-        }
-        let mut wanted = watched_paths(&live.config);
-        wanted.extend(live.pending.values().cloned());
-        paths.send_replace(wanted);
+    tokio::select! {
+        // Compiling can't be interrupted, but nobody needs to wait for it either.
+        () = stopped(&mut stop) => {}
+        () = live.follow(changes, orders, &paths) => {}
     }
     watcher.await?;
     Ok(())
@@ -99,6 +91,27 @@ struct Live {
 }
 
 impl Live {
+    async fn follow(
+        &mut self,
+        mut changes: mpsc::Receiver<PathBuf>,
+        mut orders: mpsc::Receiver<Order>,
+        paths: &watch::Sender<Vec<PathBuf>>,
+    ) {
+        loop {
+            tokio::select! {
+                changed = changes.recv() => match changed {
+                    Some(path) if path == self.config.file || self.is_pending(&path) => self.reload_config().await,
+                    Some(path) => self.reload_plugins(&path).await,
+                    None => break,
+                },
+                Some(order) = orders.recv() => self.obey(order).await,
+            }
+            let mut wanted = watched_paths(&self.config);
+            wanted.extend(self.pending.values().cloned());
+            paths.send_replace(wanted);
+        }
+    }
+
     fn is_pending(&self, path: &Path) -> bool {
         self.pending.values().any(|pending| pending == path)
     }

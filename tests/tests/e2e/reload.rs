@@ -166,3 +166,45 @@ async fn an_entry_whose_file_comes_later_serves_as_soon_as_it_is_there() {
     std::fs::write(host.config_file(), &config).expect("writable");
     host.wait_until("the note is gone", |host| !noted(host));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_does_not_wait_for_a_plugin_that_takes_minutes_to_compile() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let serving = folder.path().join("echo.wasm");
+    replace(&serving, &plugin("echo"));
+    let mut host = builder(&simulator).plugin("echo", &serving, "").start();
+    let slow = folder.path().join("slow.wasm");
+    std::fs::write(&slow, nested_loops(100_000)).expect("writable");
+    replace(&serving, &slow);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(ask(&simulator, ALICE, "still there?").await, "still there?");
+    assert!(!host.log().contains("does not load"), "it is still being compiled");
+    let begun = std::time::Instant::now();
+    assert!(host.stop().status.success());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+/// A component that is nothing but a function with so many loops in each other, for which the compiler's time is
+/// quadratic.
+fn nested_loops(depth: usize) -> Vec<u8> {
+    let section = |id: u8, content: &[u8]| [&[id][..], &leb128(content.len()), content].concat();
+    // No locals; loops without a type; their ends and the function's own.
+    let body = [&[0][..], &[0x03, 0x40].repeat(depth), &[0x0b].repeat(depth + 1)].concat();
+    let code = section(10, &[&[1][..], &leb128(body.len()), &body].concat());
+    let module = [b"\0asm\x01\0\0\0", &section(1, &[1, 0x60, 0, 0])[..], &section(3, &[1, 0]), &code].concat();
+    [b"\0asm\x0d\0\x01\0", &section(1, &module)[..]].concat()
+}
+
+fn leb128(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = u8::try_from(value & 0x7f).expect("seven bits");
+        value >>= 7;
+        if value == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
+}
