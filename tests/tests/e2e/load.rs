@@ -100,3 +100,15 @@ async fn a_hundred_thousand_waiting_updates_fit_into_little_memory() {
     host.start();
     assert!(host.peak_resident_mib() < 200, "{} MiB after the restart", host.peak_resident_mib());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_updates_that_wait_fit_into_little_memory_too() {
+    let simulator = simulator().await;
+    simulator.start_load_mode(false);
+    let mut host = echo_host(&simulator, "config = { slow_ms = 60000 }\nlimits = { time = \"90s\" }");
+    // 16 kB each: the longest text there is.
+    let text = format!("slow{}", "😀".repeat(4_000));
+    simulator.push_updates(&Bulk { text, ..Bulk::new(8_000, 400) });
+    host.wait_until("all are taken in", |host| host.metrics().sum("botyard_updates_total", &["accepted"]) >= 8_000.0);
+    assert!(host.peak_resident_mib() < 350, "{} MiB", host.peak_resident_mib());
+}
