@@ -12,7 +12,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
-use std::thread;
+use std::thread::{self, Thread};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -159,10 +159,10 @@ impl Store {
         let (to_syncer, applied) = mpsc::channel();
         let mut committer = Committer::new(engine.clone(), shared.clone(), asked, to_syncer)?;
         let ending = shared.clone();
-        spawn(path, "store-commit", move || watched(&ending, || committer.run()))?;
+        let committer = spawn(path, "store-commit", move || watched(&ending, || committer.run()))?;
         let ending = shared.clone();
         spawn(path, "store-sync", move || {
-            watched(&ending, || syncer::run(&engine, &data, &ending, &applied));
+            watched(&ending, || syncer::run(&engine, &data, &ending, &applied, &committer));
             ending.stop_reads(&Error::Closed);
             engine.release(&data);
             ending.set_end(Error::Closed);
@@ -292,9 +292,9 @@ impl Store {
     }
 }
 
-fn spawn(path: &Path, name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-    thread::Builder::new().name(name.to_owned()).spawn(body).map_err(|error| Error::io(path, error))?;
-    Ok(())
+fn spawn(path: &Path, name: &str, body: impl FnOnce() + Send + 'static) -> Result<Thread, Error> {
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(body);
+    Ok(spawned.map_err(|error| Error::io(path, error))?.thread().clone())
 }
 
 /// Stops the store when one of its threads fails. What the thread owns is dropped after that, so that those

@@ -1,13 +1,17 @@
 //! The thread that owns writing: checks what a commit has read, then applies it.
 //!
-//! Commits that wait together go into one sled batch of a few dozen operations, a commit never over two. A
-//! commit that has read what the gathered batch would write is checked after that batch is applied, so
-//! checking needs to look at nothing but the database. Any failure stops the store for good.
+//! Commits that wait together go into one sled batch of a few dozen operations, a commit never over two. While
+//! the disk is busy with earlier ones, a batch gathers for a moment: none of it could be durable any sooner, and
+//! sled's price is per batch. A commit that has read what the gathered batch would write is checked after that
+//! batch is applied, so checking needs to look at nothing but the database. Any failure stops the store for good.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
+use std::thread;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::engine::Engine;
 use super::read::Reader;
@@ -19,6 +23,8 @@ use super::{Commit, CommitError, Error, OnDurable, Op, Read, Receipt};
 /// sled's price is per batch, but it keeps what large batches leave behind for long.
 const OPERATIONS_PER_BATCH: usize = 48;
 const BYTES_PER_BATCH: usize = 1 << 20;
+/// How long a batch may gather. Its commits are not visible before that, so whatever waits for them does too.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// What the committer is asked.
 pub(super) enum Request {
@@ -63,6 +69,7 @@ impl Committer {
     /// Until it is told to close or every handle is gone.
     pub(super) fn run(&mut self) -> Result<(), Error> {
         while let Ok(request) = self.requests.recv() {
+            self.let_gather();
             let mut next = Some(request);
             while let Some(request) = next {
                 match request {
@@ -81,6 +88,19 @@ impl Committer {
             self.apply()?;
         }
         Ok(())
+    }
+
+    /// Waits a moment if the disk is busy, until it is not; the syncer unparks this thread then. Nobody who hands in
+    /// a commit meanwhile has to wake it.
+    fn let_gather(&self) {
+        let until = Instant::now() + GATHER;
+        while self.shared.durable().0 < self.applied && self.shared.end().is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::park_timeout(left);
+        }
     }
 
     fn is_full(&self) -> bool {

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::thread::Thread;
 
 use super::engine::Engine;
 use super::shared::Shared;
@@ -25,6 +26,7 @@ pub(super) fn run(
     data: &std::fs::File,
     shared: &Arc<Shared>,
     applied: &Receiver<Applied>,
+    committer: &Thread,
 ) -> Result<(), Error> {
     while let Ok(first) = applied.recv() {
         let group: Vec<Applied> = std::iter::once(first).chain(applied.try_iter()).collect();
@@ -34,6 +36,7 @@ pub(super) fn run(
             callback(&numbers);
         }
         shared.set_durable(up_to);
+        committer.unpark();
         metrics::counter!("botyard_store_commits_total", "state" => "durable").absolute(up_to);
     }
     Ok(())
