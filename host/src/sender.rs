@@ -6,7 +6,9 @@
 //! - A flood in one chat stops that chat alone, until the time that Telegram gave; the row remembers it over a
 //!   restart. Trouble of the network or the server is tried again, with the lane waiting.
 //! - A row leaves the store once Telegram has answered it. A crash in between sends it again: the Bot API has
-//!   no way to tell that a call was made before.
+//!   no way to tell that a call was made before. Only a call that is to be made at most once is marked on disk
+//!   before it begins, and not made again.
+//! - Every row ends as delivered, refused, expired or unknown. The last two are kept in a ledger for the operator.
 //! - Memory holds the lanes, not the rows: these are read when it is their turn.
 
 use std::collections::VecDeque;
@@ -17,12 +19,14 @@ use tokio::sync::{Notify, watch};
 
 use crate::domain::{BotId, Lane};
 use crate::store::rows::outbox::Priority;
+use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Store};
 use crate::telegram::Client;
 
 mod backlog;
 mod decide;
 mod direct;
+mod ledger;
 mod outbound;
 mod run;
 mod schedule;
@@ -69,6 +73,8 @@ struct Shared {
     /// Wakes the task when something lies in the inbox.
     wake: Notify,
     token_refused: watch::Sender<bool>,
+    /// Tells the marks of this process from those of an earlier one; never 0.
+    process: u64,
 }
 
 /// What waits for the task.
@@ -77,6 +83,8 @@ struct Inbox {
     backlog: Option<Result<Vec<Waiting>, store::Error>>,
     committed: Vec<(Lane, u64, Priority)>,
     direct: VecDeque<(Lane, Direct)>,
+    /// Calls with an unknown outcome that were not the task's own.
+    unknown: Vec<UnknownRow>,
     settings: SendSettings,
     /// The task has ended, or was never to begin: nobody will take anything any more.
     closed: bool,
@@ -103,11 +111,13 @@ impl Sender {
             backlog: Some(backlog::read(&store, bot)),
             committed: Vec::new(),
             direct: VecDeque::new(),
+            unknown: Vec::new(),
             settings,
             closed: false,
         };
         let (token_refused, _) = watch::channel(false);
-        let shared = Shared { store, client, bot, inbox: Mutex::new(inbox), wake: Notify::new(), token_refused };
+        let (inbox, process) = (Mutex::new(inbox), rand::random::<u64>().max(1));
+        let shared = Shared { store, client, bot, inbox, wake: Notify::new(), token_refused, process };
         Self { shared: Arc::new(shared) }
     }
 

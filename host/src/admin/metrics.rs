@@ -32,6 +32,7 @@ const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_run_cpu_seconds", Histogram, "Processor time of one run, by plugin"),
     ("botyard_send_dropped_total", Counter, "Queued calls that were not delivered, by reason"),
     ("botyard_send_flood_waits_total", Counter, "Times that Telegram told a chat's calls to wait"),
+    ("botyard_send_unknown_total", Counter, "Calls with an unknown outcome and calls given up, by method"),
     ("botyard_send_queue", Gauge, "Committed calls that wait to be sent"),
     (
         "botyard_store_commits_total",

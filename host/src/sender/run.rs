@@ -1,7 +1,7 @@
 //! The loop: asks [`Schedule`] what comes next, makes the calls, and writes down what became of them.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
 use metrics::{Gauge, counter, gauge};
@@ -10,12 +10,15 @@ use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
 use super::decide::{self, History, Next};
-use super::direct::Direct;
+use super::direct::{self, Direct};
+use super::ledger::Ledger;
 use super::schedule::{End, Schedule, Work};
 use super::{CALL_DEADLINE, Shared, backlog};
+use crate::clock::unix_millis;
 use crate::domain::Lane;
-use crate::store::rows::outbox::{self, OutboxRow};
-use crate::store::{self, Commit, Op};
+use crate::store::rows::outbox::{self, Delivery, OutboxRow};
+use crate::store::rows::unknown::UnknownRow;
+use crate::store::{self, Commit, CommitError, Op};
 use crate::telegram::Error;
 
 /// What is in flight may take so long to end after the stop signal.
@@ -36,8 +39,10 @@ enum Done {
 }
 
 enum Ending {
-    /// The row, without its parameters, and what came of it.
-    Called(Box<OutboxRow>, Result<(), Error>),
+    /// The row, its parameters apart from it, and what came of it.
+    Called(Box<OutboxRow>, Bytes, Result<(), Error>),
+    /// An earlier process has begun to make the call, and it must not be made twice.
+    Interrupted(Box<OutboxRow>, Bytes),
     /// It is not in the store.
     Missing,
     Unreadable(String),
@@ -55,6 +60,8 @@ struct Loop<'a> {
     backlog_end: u64,
     queue: Gauge,
     failed_in_a_row: u32,
+    succeeded_at: Option<Instant>,
+    ledger: Ledger,
 }
 
 pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
@@ -68,6 +75,8 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         backlog_end: 0,
         queue: gauge!("botyard_send_queue"),
         failed_in_a_row: 0,
+        succeeded_at: None,
+        ledger: Ledger::new(shared.bot),
     };
     let told_to_stop = async move {
         // Whoever drops the signal has gone, which is a reason to stop as well.
@@ -86,6 +95,7 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut settings = settings;
     loop {
         this.take_inbox(&mut settings);
+        this.write();
         let now = Instant::now();
         while let Some(work) = this.schedule.next(now) {
             this.start(work);
@@ -112,13 +122,14 @@ impl Loop<'_> {
     /// Takes up what an earlier process has left. That was read from its files, which may be ahead of the disk.
     async fn begin(&mut self) -> Result<(), store::Error> {
         self.shared.store.flushed().await?;
+        self.ledger.count(&self.shared.store)?;
         let backlog = self.shared.inbox().backlog.take();
         let backlog = backlog.unwrap_or_else(|| Ok(Vec::new()))?;
         if !backlog.is_empty() {
             tracing::info!(chats = backlog.len(), "going on with the calls that were waiting");
         }
         let now = Instant::now();
-        let unix_now = unix_now();
+        let unix_now = unix_millis();
         for waiting in backlog {
             self.backlog_end = self.backlog_end.max(waiting.last);
             if waiting.not_before > unix_now {
@@ -130,10 +141,14 @@ impl Loop<'_> {
     }
 
     fn take_inbox(&mut self, settings: &mut super::SendSettings) {
-        let (committed, direct, wanted) = {
+        let (committed, direct, unknown, wanted) = {
             let mut inbox = self.shared.inbox();
-            (std::mem::take(&mut inbox.committed), std::mem::take(&mut inbox.direct), inbox.settings)
+            let (committed, direct) = (std::mem::take(&mut inbox.committed), std::mem::take(&mut inbox.direct));
+            (committed, direct, std::mem::take(&mut inbox.unknown), inbox.settings)
         };
+        for row in unknown {
+            self.ledger.keep(&self.shared.store, &row, &mut self.ops);
+        }
         let now = Instant::now();
         if *settings != wanted {
             *settings = wanted;
@@ -176,12 +191,17 @@ impl Loop<'_> {
 
     fn finish_row(&mut self, lane: Lane, number: u64, ending: Ending, now: Instant) {
         match ending {
-            Ending::Called(row, Ok(())) => {
+            Ending::Called(row, _, Ok(())) => {
                 self.note_success();
                 tracing::debug!(plugin = %row.plugin, event = row.event, method = row.method, "sent");
                 self.row_done(lane, number, true, now);
             }
-            Ending::Called(row, Err(error)) => self.row_failed(lane, number, &row, &error, now),
+            Ending::Called(row, params, Err(error)) => self.row_failed(lane, number, &row, &params, &error, now),
+            Ending::Interrupted(row, params) => {
+                let reason = "the host ended while the call was under way";
+                self.row_lost(lane, &row, &params, true, reason);
+                self.row_done(lane, number, true, now);
+            }
             Ending::Missing => self.row_over(lane, number, false, now),
             Ending::Unreadable(error) => {
                 tracing::error!(?lane, number, error, "a queued call can't be read; it stays in the store, unsent");
@@ -194,10 +214,10 @@ impl Loop<'_> {
         }
     }
 
-    fn row_failed(&mut self, lane: Lane, number: u64, row: &OutboxRow, error: &Error, now: Instant) {
+    fn row_failed(&mut self, lane: Lane, number: u64, row: &OutboxRow, params: &[u8], error: &Error, now: Instant) {
         let chat_id = chat_of(lane);
         let plugin = &row.plugin;
-        let history = self.history(lane, error, now);
+        let history = self.history(lane, row, error, now);
         let seen = may_have_been_seen(error);
         match decide::next(error, history, rand::random()) {
             Next::Done => {
@@ -212,19 +232,31 @@ impl Loop<'_> {
                 self.row_done(lane, number, true, now);
             }
             Next::GiveUp => {
-                let failures = history.failures;
-                tracing::error!(%plugin, chat_id, event = row.event, failures, %error, "a queued call is given up");
-                counter!("botyard_send_dropped_total", "reason" => "given_up").increment(1);
+                let maybe_sent = self.schedule.is_ambiguous(lane);
+                let reason = format!("given up after {} failures, {:?} old: {error}", history.failures, history.age);
+                self.row_lost(lane, row, params, maybe_sent, &reason);
                 self.row_done(lane, number, seen, now);
+            }
+            Next::Unknown => {
+                self.row_lost(lane, row, params, true, &error.to_string());
+                self.row_done(lane, number, true, now);
             }
             Next::Retry(wait) => {
                 self.note_trouble(error);
                 tracing::debug!(%plugin, chat_id, event = row.event, %error, ?wait, "a queued call will be tried again");
+                if row.delivery == Delivery::AtMostOnce {
+                    // It certainly did not reach Telegram: the next process may make it as well.
+                    self.rewrite(lane, number, |row| row.begun = 0);
+                }
                 self.schedule.finish(lane, End::RowStays, seen, Some(now + wait), now);
             }
             Next::Flood(wait) => {
                 self.note_flood(lane, wait);
-                self.remember(lane, number, wait);
+                let until = unix_millis().saturating_add(millis(wait));
+                self.rewrite(lane, number, |row| {
+                    row.not_before = row.not_before.max(until);
+                    row.begun = 0;
+                });
                 self.schedule.finish(lane, End::RowStays, true, Some(now + wait), now);
             }
             Next::Halt(wait) => {
@@ -244,6 +276,7 @@ impl Loop<'_> {
             Err(error) => error,
         };
         direct.failures += 1;
+        direct.ambiguous |= error.is_ambiguous();
         let seen = may_have_been_seen(&error);
         let history = History { failures: direct.failures, ..History::default() };
         let (wait, is_flood) = match decide::next(&error, history, rand::random()) {
@@ -259,24 +292,59 @@ impl Loop<'_> {
                 self.halt(&error, now + wait);
                 (None, false)
             }
-            Next::Done | Next::Refused | Next::GiveUp => (None, false),
+            Next::Done | Next::Refused | Next::GiveUp | Next::Unknown => (None, false),
         };
         match wait.map(|wait| now + wait) {
             Some(until) if until < direct.deadline => {
                 self.schedule.finish(lane, End::DirectStays(direct), seen, Some(until), now);
             }
             until => {
+                // Whoever waits writes it down; nobody does.
+                if direct.is_abandoned() && (direct.ambiguous || direct::is_unclear(&error)) {
+                    let row = direct::entry(&direct.plugin, &direct.method, lane, &direct.params, &error);
+                    self.ledger.keep(&self.shared.store, &row, &mut self.ops);
+                }
                 direct.answer(Err(error));
                 self.schedule.finish(lane, End::DirectDone, seen, until.filter(|_| is_flood), now);
             }
         }
     }
 
-    fn history(&mut self, lane: Lane, error: &Error, now: Instant) -> History {
-        let (failures, since) =
-            if error.is_transient() { self.schedule.count_failure(lane, now) } else { (0, Duration::ZERO) };
-        let others_succeed = self.shared.client.succeeded_within(HEALTHY);
-        History { failures, since, urgent: lane.is_urgent(), others_succeed }
+    fn history(&mut self, lane: Lane, row: &OutboxRow, error: &Error, now: Instant) -> History {
+        let (failures, failing) = if error.is_transient() {
+            self.schedule.count_failure(lane, error.is_ambiguous(), now)
+        } else {
+            (0, HEALTHY)
+        };
+        History {
+            failures,
+            age: Duration::from_millis(unix_millis().saturating_sub(row.queued)),
+            max_age: decide::max_age(row.priority),
+            urgent: lane.is_urgent(),
+            at_most_once: row.delivery == Delivery::AtMostOnce,
+            // What succeeded before this call began to fail says nothing of the time since.
+            others_succeed: self.succeeded_at.is_some_and(|at| now - at < failing.min(HEALTHY)),
+            reachable: self.shared.client.succeeded_within(HEALTHY),
+        }
+    }
+
+    /// Tells the operator of a row that ends without having been delivered for sure.
+    fn row_lost(&mut self, lane: Lane, row: &OutboxRow, params: &[u8], maybe_sent: bool, reason: &str) {
+        let (plugin, chat_id, method) = (&row.plugin, chat_of(lane), &row.method);
+        let end = if maybe_sent { "unknown" } else { "expired" };
+        tracing::error!(%plugin, chat_id, event = row.event, method, end, reason, "a queued call is given up");
+        counter!("botyard_send_dropped_total", "reason" => end).increment(1);
+        let row = UnknownRow {
+            plugin: plugin.as_str().to_owned(),
+            event: row.event,
+            method: method.clone(),
+            lane,
+            at: unix_millis(),
+            maybe_sent,
+            reason: reason.to_owned(),
+            params: String::from_utf8_lossy(params).into_owned(),
+        };
+        self.ledger.keep(&self.shared.store, &row, &mut self.ops);
     }
 
     /// The row is over and leaves the store.
@@ -297,12 +365,12 @@ impl Loop<'_> {
         self.schedule.finish(lane, End::RowDone(next), seen, None, now);
     }
 
-    /// Writes the deadline of a flood into the row, so that it holds over a restart.
-    fn remember(&mut self, lane: Lane, number: u64, wait: Duration) {
+    /// Writes into a row what must hold over a restart.
+    fn rewrite(&mut self, lane: Lane, number: u64, change: impl FnOnce(&mut OutboxRow)) {
         let key = outbox::key(self.shared.bot, lane, number);
         let row = self.shared.store.get(&key).ok().flatten().and_then(|value| OutboxRow::decode(&value).ok());
         if let Some(mut row) = row {
-            row.not_before = unix_now().saturating_add(millis(wait));
+            change(&mut row);
             self.ops.push(Op::Put { key, value: row.encode() });
         }
     }
@@ -314,6 +382,7 @@ impl Loop<'_> {
     }
 
     fn note_success(&mut self) {
+        self.succeeded_at = Some(Instant::now());
         if std::mem::take(&mut self.failed_in_a_row) >= OUTAGE {
             tracing::info!("Telegram answers again");
         }
@@ -374,9 +443,30 @@ async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
         Ok(None) => return Ending::Missing,
         Err(error) => return Ending::StoreFailed(error),
     };
+    if row.delivery == Delivery::AtMostOnce {
+        if row.begun != 0 && row.begun != shared.process {
+            let params = Bytes::from(std::mem::take(&mut row.params));
+            return Ending::Interrupted(row, params);
+        }
+        if let Err(error) = mark_begun(shared, lane, number, &mut row).await {
+            return Ending::StoreFailed(error);
+        }
+    }
     let params = Bytes::from(std::mem::take(&mut row.params));
-    let result = shared.client.call(&row.method, params, CALL_DEADLINE).await.map(drop);
-    Ending::Called(row, result)
+    let result = shared.client.call(&row.method, params.clone(), CALL_DEADLINE).await.map(drop);
+    Ending::Called(row, params, result)
+}
+
+/// Writes into the row, durably, that the call begins. Also when it says so already: what takes the mark away may be
+/// on its way to the store.
+async fn mark_begun(shared: &Shared, lane: Lane, number: u64, row: &mut OutboxRow) -> Result<(), store::Error> {
+    row.begun = shared.process;
+    let ops = vec![Op::Put { key: outbox::key(shared.bot, lane, number), value: row.encode() }];
+    match shared.store.commit(Commit { ops, ..Commit::default() }).await {
+        Ok(receipt) => receipt.durable().await,
+        Err(CommitError::Store(error)) => Err(error),
+        Err(CommitError::Conflict { .. }) => unreachable!("a commit that has read nothing"),
+    }
 }
 
 /// True unless the call certainly did not reach Telegram.
@@ -389,11 +479,6 @@ fn chat_of(lane: Lane) -> Option<i64> {
         Lane::Chat(chat) => Some(chat.0),
         _ => None,
     }
-}
-
-/// What stands in a row must hold in the next process, so it is the wall clock's.
-fn unix_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -142,11 +142,18 @@ impl Schedule {
         self.lanes.get(&id).map_or(0, |lane| lane.last)
     }
 
-    /// Counts a failure of the lane's head: how many there were in a row, and for how long.
-    pub(super) fn count_failure(&mut self, id: Lane, now: Instant) -> (u32, Duration) {
+    /// Counts a failure of the lane's head: how many there were in a row, and for how long. `ambiguous` tells that it
+    /// may have taken effect.
+    pub(super) fn count_failure(&mut self, id: Lane, ambiguous: bool, now: Instant) -> (u32, Duration) {
         let Some(lane) = self.lanes.get_mut(&id) else { return (1, Duration::ZERO) };
         lane.failures = lane.failures.saturating_add(1);
+        lane.ambiguous |= ambiguous;
         (lane.failures, now - *lane.failing_since.get_or_insert(now))
+    }
+
+    /// True if an attempt at the lane's head may have taken effect.
+    pub(super) fn is_ambiguous(&self, id: Lane) -> bool {
+        self.lanes.get(&id).is_some_and(|lane| lane.ambiguous)
     }
 
     /// A call has ended. The lane goes on, not before `blocked_until` if that is given. `seen` tells that
@@ -162,7 +169,7 @@ impl Schedule {
         match end {
             End::RowDone(next) => {
                 lane.head = next.map(|(number, _)| number);
-                (lane.failures, lane.failing_since) = (0, None);
+                (lane.failures, lane.failing_since, lane.ambiguous) = (0, None, false);
                 if let Some((number, priority)) = next {
                     lane.raise(number, priority);
                 }

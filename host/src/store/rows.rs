@@ -16,6 +16,7 @@ pub mod meta;
 pub mod outbox;
 pub mod seen;
 pub mod timer;
+pub mod unknown;
 
 /// A row that does not read as what its key says.
 #[derive(Debug, thiserror::Error)]

@@ -45,6 +45,8 @@ pub(super) struct LaneState {
     /// Failures of the head in a row, and when they began.
     pub(super) failures: u32,
     pub(super) failing_since: Option<Instant>,
+    /// One of them may have taken effect.
+    pub(super) ambiguous: bool,
 }
 
 impl LaneState {
@@ -60,6 +62,7 @@ impl LaneState {
             blocked_until: None,
             failures: 0,
             failing_since: None,
+            ambiguous: false,
         }
     }
 
