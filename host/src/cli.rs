@@ -14,6 +14,7 @@ mod run;
 mod store;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -69,6 +70,7 @@ enum Command {
     Check(check::Check),
     Build(build::Build),
     Store(store::Store),
+    Unknown(unknown::Unknown),
 }
 
 /// Which configuration.
@@ -94,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Check(check) => check.run(),
         Command::Build(build) => build.run(),
         Command::Store(store) => store.run(),
+        Command::Unknown(unknown) => unknown.run(),
     });
     let exit = done.unwrap_or_else(|error| {
         eprintln!("error: {}", redact(&exit::explain(&error)));
