@@ -4,7 +4,7 @@
 //!   turns, interactive before normal before bulk. `schedule` decides, given the time; `run` does.
 //! - Answers to queries, which expire within seconds, keep to no limit; reads that a plugin waits for neither.
 //! - A flood in one chat stops that chat alone, until the time that Telegram gave; the row remembers it over a
-//!   restart. Trouble of the network or the server is tried again, with the lane waiting.
+//!   restart. After it the chat has half its rate, and a tenth more with every minute that goes well. Trouble of the network or the server is tried again, with the lane waiting.
 //! - A row leaves the store once Telegram has answered it. A crash in between sends it again: the Bot API has
 //!   no way to tell that a call was made before. Only a call that is to be made at most once is marked on disk
 //!   before it begins, and not made again.
@@ -32,6 +32,7 @@ mod run;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod weight;
 
 use backlog::Waiting;
 use direct::Direct;

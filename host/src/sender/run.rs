@@ -12,7 +12,8 @@ use tokio::time::{self, Instant};
 use super::decide::{self, History, Next};
 use super::direct::{self, Direct};
 use super::ledger::Ledger;
-use super::schedule::{End, Schedule, Work};
+use super::schedule::{End, Paused, Schedule, Work};
+use super::weight::weight_of;
 use super::{CALL_DEADLINE, Shared, backlog};
 use crate::clock::unix_millis;
 use crate::domain::Lane;
@@ -27,6 +28,8 @@ const STOP_GRACE: Duration = Duration::from_secs(5);
 const STORE_TROUBLE: Duration = Duration::from_secs(1);
 /// A wait that somebody may wonder about.
 const LONG_FLOOD: Duration = Duration::from_secs(30);
+/// A wait that somebody should look into.
+const VERY_LONG_FLOOD: Duration = Duration::from_secs(300);
 /// So many failed calls without a success between them are an outage.
 const OUTAGE: u32 = 5;
 /// While something succeeded within so long, Telegram is there.
@@ -157,6 +160,7 @@ impl Loop<'_> {
         self.queued += committed.len() as u64;
         for (lane, number, priority) in committed {
             self.schedule.add(lane, number, number, priority, now);
+            self.pass_on(lane, number, now);
         }
         for (lane, direct) in direct {
             self.schedule.add_direct(lane, direct, now);
@@ -191,25 +195,25 @@ impl Loop<'_> {
 
     fn finish_row(&mut self, lane: Lane, number: u64, ending: Ending, now: Instant) {
         match ending {
-            Ending::Called(row, _, Ok(())) => {
+            Ending::Called(row, params, Ok(())) => {
                 self.note_success();
                 tracing::debug!(plugin = %row.plugin, event = row.event, method = row.method, "sent");
-                self.row_done(lane, number, true, now);
+                self.row_done(lane, number, weight_of(&row.method, &params), now);
             }
             Ending::Called(row, params, Err(error)) => self.row_failed(lane, number, &row, &params, &error, now),
             Ending::Interrupted(row, params) => {
                 let reason = "the host ended while the call was under way";
                 self.row_lost(lane, &row, &params, true, reason);
-                self.row_done(lane, number, true, now);
+                self.row_done(lane, number, 0, now);
             }
-            Ending::Missing => self.row_over(lane, number, false, now),
+            Ending::Missing => self.row_over(lane, number, 0, now),
             Ending::Unreadable(error) => {
                 tracing::error!(?lane, number, error, "a queued call can't be read; it stays in the store, unsent");
-                self.row_over(lane, number, false, now);
+                self.row_over(lane, number, 0, now);
             }
             Ending::StoreFailed(error) => {
                 tracing::error!(%error, "a queued call can't be read");
-                self.schedule.finish(lane, End::RowStays, false, Some(now + STORE_TROUBLE), now);
+                self.schedule.finish(lane, End::RowStays, 0, Some(now + STORE_TROUBLE), now);
             }
         }
     }
@@ -218,28 +222,31 @@ impl Loop<'_> {
         let chat_id = chat_of(lane);
         let plugin = &row.plugin;
         let history = self.history(lane, row, error, now);
-        let seen = may_have_been_seen(error);
+        let weight = weight_of_failed(error, &row.method, params);
         match decide::next(error, history, rand::random()) {
             Next::Done => {
                 self.note_success();
                 tracing::debug!(%plugin, chat_id, event = row.event, %error, "as good as sent");
-                self.row_done(lane, number, true, now);
+                self.row_done(lane, number, weight, now);
             }
             Next::Refused => {
                 self.note_success();
                 tracing::warn!(%plugin, chat_id, event = row.event, "{error}");
                 counter!("botyard_send_dropped_total", "reason" => error.outcome()).increment(1);
-                self.row_done(lane, number, true, now);
+                self.row_done(lane, number, 1, now);
             }
             Next::GiveUp => {
                 let maybe_sent = self.schedule.is_ambiguous(lane);
                 let reason = format!("given up after {} failures, {:?} old: {error}", history.failures, history.age);
                 self.row_lost(lane, row, params, maybe_sent, &reason);
-                self.row_done(lane, number, seen, now);
+                if let Error::Flooded { retry_after, .. } = error {
+                    self.note_flood(lane, *retry_after, now);
+                }
+                self.row_done(lane, number, weight, now);
             }
             Next::Unknown => {
                 self.row_lost(lane, row, params, true, &error.to_string());
-                self.row_done(lane, number, true, now);
+                self.row_done(lane, number, weight, now);
             }
             Next::Retry(wait) => {
                 self.note_trouble(error);
@@ -248,20 +255,20 @@ impl Loop<'_> {
                     // It certainly did not reach Telegram: the next process may make it as well.
                     self.rewrite(lane, number, |row| row.begun = 0);
                 }
-                self.schedule.finish(lane, End::RowStays, seen, Some(now + wait), now);
+                self.schedule.finish(lane, End::RowStays, weight, Some(now + wait), now);
             }
             Next::Flood(wait) => {
-                self.note_flood(lane, wait);
+                self.note_flood(lane, wait, now);
                 let until = unix_millis().saturating_add(millis(wait));
                 self.rewrite(lane, number, |row| {
                     row.not_before = row.not_before.max(until);
                     row.begun = 0;
                 });
-                self.schedule.finish(lane, End::RowStays, true, Some(now + wait), now);
+                self.schedule.finish(lane, End::RowStays, 1, Some(now + wait), now);
             }
             Next::Halt(wait) => {
                 self.halt(error, now + wait);
-                self.schedule.finish(lane, End::RowStays, true, None, now);
+                self.schedule.finish(lane, End::RowStays, 1, None, now);
             }
         }
     }
@@ -270,14 +277,15 @@ impl Loop<'_> {
         let error = match result {
             Ok(result) => {
                 self.note_success();
+                let weight = weight_of(&direct.method, &direct.params);
                 direct.answer(Ok(result));
-                return self.schedule.finish(lane, End::DirectDone, true, None, now);
+                return self.schedule.finish(lane, End::DirectDone, weight, None, now);
             }
             Err(error) => error,
         };
         direct.failures += 1;
         direct.ambiguous |= error.is_ambiguous();
-        let seen = may_have_been_seen(&error);
+        let weight = weight_of_failed(&error, &direct.method, &direct.params);
         let history = History { failures: direct.failures, ..History::default() };
         let (wait, is_flood) = match decide::next(&error, history, rand::random()) {
             Next::Retry(wait) => {
@@ -285,7 +293,7 @@ impl Loop<'_> {
                 (Some(wait), false)
             }
             Next::Flood(wait) => {
-                self.note_flood(lane, wait);
+                self.note_flood(lane, wait, now);
                 (Some(wait), true)
             }
             Next::Halt(wait) => {
@@ -296,7 +304,7 @@ impl Loop<'_> {
         };
         match wait.map(|wait| now + wait) {
             Some(until) if until < direct.deadline => {
-                self.schedule.finish(lane, End::DirectStays(direct), seen, Some(until), now);
+                self.schedule.finish(lane, End::DirectStays(direct), weight, Some(until), now);
             }
             until => {
                 // Whoever waits writes it down; nobody does.
@@ -305,7 +313,7 @@ impl Loop<'_> {
                     self.ledger.keep(&self.shared.store, &row, &mut self.ops);
                 }
                 direct.answer(Err(error));
-                self.schedule.finish(lane, End::DirectDone, seen, until.filter(|_| is_flood), now);
+                self.schedule.finish(lane, End::DirectDone, weight, until.filter(|_| is_flood), now);
             }
         }
     }
@@ -348,12 +356,12 @@ impl Loop<'_> {
     }
 
     /// The row is over and leaves the store.
-    fn row_done(&mut self, lane: Lane, number: u64, seen: bool, now: Instant) {
+    fn row_done(&mut self, lane: Lane, number: u64, weight: u32, now: Instant) {
         self.ops.push(Op::Delete { key: outbox::key(self.shared.bot, lane, number) });
-        self.row_over(lane, number, seen, now);
+        self.row_over(lane, number, weight, now);
     }
 
-    fn row_over(&mut self, lane: Lane, number: u64, seen: bool, now: Instant) {
+    fn row_over(&mut self, lane: Lane, number: u64, weight: u32, now: Instant) {
         if number > self.backlog_end {
             self.queued = self.queued.saturating_sub(1);
         }
@@ -362,7 +370,20 @@ impl Loop<'_> {
             tracing::error!(%error, "the outbox can't be read, its rows wait for the next start");
             None
         });
-        self.schedule.finish(lane, End::RowDone(next), seen, None, now);
+        self.schedule.finish(lane, End::RowDone(next), weight, None, now);
+        if let Some((number, _)) = next {
+            self.pass_on(lane, number, now);
+        }
+    }
+
+    /// The deadline of a flood must hold over a restart, whichever row is the first of its lane.
+    fn pass_on(&mut self, lane: Lane, number: u64, now: Instant) {
+        if let Some((head, until)) = self.schedule.blocked_head(lane, now)
+            && head == number
+        {
+            let until = unix_millis().saturating_add(millis(until - now));
+            self.rewrite(lane, number, |row| row.not_before = row.not_before.max(until));
+        }
     }
 
     /// Writes into a row what must hold over a restart.
@@ -400,10 +421,26 @@ impl Loop<'_> {
         }
     }
 
-    fn note_flood(&self, lane: Lane, wait: Duration) {
+    fn note_flood(&mut self, lane: Lane, wait: Duration, now: Instant) {
         counter!("botyard_send_flood_waits_total").increment(1);
         let chat_id = chat_of(lane);
-        if wait > LONG_FLOOD {
+        let paused = self.schedule.flooded(lane, now + wait, now);
+        // A direct call has no row of its own to remember it.
+        if let Some((head, _)) = self.schedule.blocked_head(lane, now) {
+            self.pass_on(lane, head, now);
+        }
+        match paused {
+            Some(Paused::Bulk) => tracing::warn!("several chats are flooded: bulk waits"),
+            Some(Paused::Replies) => tracing::error!("Telegram floods all that is sent: replies wait as well"),
+            None => {}
+        }
+        if paused.is_some() {
+            counter!("botyard_send_pauses_total").increment(1);
+        }
+        if wait > VERY_LONG_FLOOD {
+            counter!("botyard_send_long_floods_total").increment(1);
+            tracing::error!(chat_id, ?wait, "flood control: the chat has to wait for long; something sends too much");
+        } else if wait > LONG_FLOOD {
             tracing::warn!(chat_id, ?wait, "flood control: the chat has to wait");
         } else {
             tracing::debug!(chat_id, ?wait, "flood control: the chat has to wait");
@@ -469,9 +506,13 @@ async fn mark_begun(shared: &Shared, lane: Lane, number: u64, row: &mut OutboxRo
     }
 }
 
-/// True unless the call certainly did not reach Telegram.
-fn may_have_been_seen(error: &Error) -> bool {
-    !matches!(error, Error::Unreachable { .. })
+/// What Telegram counts a call for that failed: nothing, if it certainly did not get there.
+fn weight_of_failed(error: &Error, method: &str, params: &[u8]) -> u32 {
+    match error {
+        Error::Unreachable { .. } => 0,
+        _ if error.is_ambiguous() || matches!(error, Error::ResultLost { .. }) => weight_of(method, params),
+        _ => 1,
+    }
 }
 
 fn chat_of(lane: Lane) -> Option<i64> {
