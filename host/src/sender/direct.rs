@@ -10,6 +10,7 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::{self, Instant};
 
+use super::action::{Action, is_chat_action};
 use super::decide::{self, History, Next};
 use super::{CALL_DEADLINE, Sender};
 use crate::backoff;
@@ -84,7 +85,20 @@ impl Sender {
         let deadline = Instant::now() + deadline;
         let reads = method.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("get"));
         let params = Bytes::from(params);
-        let result = if reads || lane.is_urgent() {
+        let result = if is_chat_action(method) {
+            let (reply, answer) = oneshot::channel();
+            {
+                let mut inbox = self.shared.inbox();
+                if !inbox.closed {
+                    inbox.actions.push(Action { lane, params: params.clone(), reply: Some(reply) });
+                    self.shared.wake.notify_one();
+                }
+            }
+            match time::timeout_at(deadline, answer).await {
+                Ok(Ok(result)) => result,
+                _ => Err(unknown(method, "there was no answer in time")),
+            }
+        } else if reads || lane.is_urgent() {
             self.call_at_once(method, params.clone(), deadline, reads).await
         } else {
             let (reply, answer) = oneshot::channel();
@@ -109,7 +123,7 @@ impl Sender {
         match result {
             Ok(result) => Ok(text(result)),
             Err(error) => {
-                if !reads && is_unclear(&error) {
+                if !reads && !is_chat_action(method) && is_unclear(&error) {
                     let row = entry(plugin, method, lane, &params, &error);
                     self.shared.inbox().unknown.push(row);
                     self.shared.wake.notify_one();

@@ -9,12 +9,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
+use super::action::{self, Action, Actions};
 use super::decide::{self, History, Next};
 use super::direct::{self, Direct};
 use super::ledger::Ledger;
 use super::schedule::{End, Paused, Schedule, Work};
 use super::weight::weight_of;
-use super::{CALL_DEADLINE, Shared, backlog};
+use super::{CALL_DEADLINE, Shared, backlog, edits};
 use crate::clock::unix_millis;
 use crate::domain::Lane;
 use crate::store::rows::outbox::{self, Delivery, OutboxRow};
@@ -39,6 +40,7 @@ const HEALTHY: Duration = Duration::from_secs(60);
 enum Done {
     Row { lane: Lane, number: u64, ending: Ending },
     Direct { lane: Lane, direct: Direct, result: Result<Bytes, Error> },
+    Action { action: Action, result: Result<Bytes, Error> },
 }
 
 enum Ending {
@@ -46,6 +48,8 @@ enum Ending {
     Called(Box<OutboxRow>, Bytes, Result<(), Error>),
     /// An earlier process has begun to make the call, and it must not be made twice.
     Interrupted(Box<OutboxRow>, Bytes),
+    /// A later edit of the same message waits in the lane.
+    Superseded,
     /// It is not in the store.
     Missing,
     Unreadable(String),
@@ -65,6 +69,7 @@ struct Loop<'a> {
     failed_in_a_row: u32,
     succeeded_at: Option<Instant>,
     ledger: Ledger,
+    actions: Actions,
 }
 
 pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
@@ -80,6 +85,7 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         failed_in_a_row: 0,
         succeeded_at: None,
         ledger: Ledger::new(shared.bot),
+        actions: Actions::default(),
     };
     let told_to_stop = async move {
         // Whoever drops the signal has gone, which is a reason to stop as well.
@@ -144,10 +150,11 @@ impl Loop<'_> {
     }
 
     fn take_inbox(&mut self, settings: &mut super::SendSettings) {
-        let (committed, direct, unknown, wanted) = {
+        let (committed, direct, actions, unknown, wanted) = {
             let mut inbox = self.shared.inbox();
+            let actions = std::mem::take(&mut inbox.actions);
             let (committed, direct) = (std::mem::take(&mut inbox.committed), std::mem::take(&mut inbox.direct));
-            (committed, direct, std::mem::take(&mut inbox.unknown), inbox.settings)
+            (committed, direct, actions, std::mem::take(&mut inbox.unknown), inbox.settings)
         };
         for row in unknown {
             self.ledger.keep(&self.shared.store, &row, &mut self.ops);
@@ -165,7 +172,21 @@ impl Loop<'_> {
         for (lane, direct) in direct {
             self.schedule.add_direct(lane, direct, now);
         }
+        for action in actions {
+            self.act(action, now);
+        }
         self.queue.set(self.queued as f64);
+    }
+
+    fn act(&mut self, action: Action, now: Instant) {
+        if !self.schedule.may_act(action.lane, now) || !self.actions.begin(action.lane, now) {
+            return action.dropped();
+        }
+        let shared = self.shared.clone();
+        self.calls.spawn(async move {
+            let result = shared.client.call("sendChatAction", action.params.clone(), action::DEADLINE).await;
+            Done::Action { action, result }
+        });
     }
 
     fn start(&mut self, work: Work) {
@@ -188,6 +209,10 @@ impl Loop<'_> {
         match done {
             Ok(Done::Row { lane, number, ending }) => self.finish_row(lane, number, ending, now),
             Ok(Done::Direct { lane, direct, result }) => self.finish_direct(lane, direct, result, now),
+            Ok(Done::Action { action, result }) => {
+                self.actions.end(action.lane, result.as_ref().err(), now);
+                action.answer(result);
+            }
             // A lane whose call is gone would wait for ever: better to be seen failing.
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
@@ -204,6 +229,10 @@ impl Loop<'_> {
             Ending::Interrupted(row, params) => {
                 let reason = "the host ended while the call was under way";
                 self.row_lost(lane, &row, &params, true, reason);
+                self.row_done(lane, number, 0, now);
+            }
+            Ending::Superseded => {
+                counter!("botyard_send_dropped_total", "reason" => "superseded").increment(1);
                 self.row_done(lane, number, 0, now);
             }
             Ending::Missing => self.row_over(lane, number, 0, now),
@@ -480,8 +509,14 @@ async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
         Ok(None) => return Ending::Missing,
         Err(error) => return Ending::StoreFailed(error),
     };
+    let begun_before = row.begun != 0 && row.begun != shared.process;
+    match edits::is_superseded(&shared.store, shared.bot, lane, number, &row) {
+        Ok(true) if !begun_before => return Ending::Superseded,
+        Ok(_) => {}
+        Err(error) => return Ending::StoreFailed(error),
+    }
     if row.delivery == Delivery::AtMostOnce {
-        if row.begun != 0 && row.begun != shared.process {
+        if begun_before {
             let params = Bytes::from(std::mem::take(&mut row.params));
             return Ending::Interrupted(row, params);
         }

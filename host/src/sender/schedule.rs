@@ -212,6 +212,14 @@ impl Schedule {
         self.settle(id, now);
     }
 
+    /// True if a chat action would be of use and harm nobody.
+    pub(super) fn may_act(&self, id: Lane, now: Instant) -> bool {
+        let open = self.halted_until.is_none() && self.scope.open_at(Class::Interactive).is_none();
+        open && self.lanes.get(&id).is_none_or(|lane| {
+            lane.phase != Phase::InFlight && lane.class(id).is_none() && lane.free_at(self.quotas.of(id), now) <= now
+        })
+    }
+
     pub(super) fn halt(&mut self, until: Instant) {
         self.halted_until = Some(until);
     }

@@ -20,6 +20,7 @@ use crate::telegram::{Response, Transport, TransportError, lane_of};
 
 mod calls;
 mod delivery;
+mod edits;
 mod floods;
 mod rows;
 mod schedule;
