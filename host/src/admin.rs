@@ -1,10 +1,13 @@
-//! Health and metrics over HTTP, for probes, scrapers and people: `/healthz`, `/readyz`, `/metrics`.
+//! Health and metrics over HTTP, for probes, scrapers and people: `/healthz`, `/readyz`, `/metrics`; and `/api/…`, for
+//! operators on this machine.
 //!
-//! It only reads what others report; it changes nothing in the host and waits for nobody. There is no login, which is
-//! why it listens on the loopback address unless told otherwise. When its port is taken the host does not start, with
-//! an error that names the address and the key.
+//! It reads what others report and hands on what operators want; it decides nothing. There is no login, which is why it
+//! listens on the loopback address unless told otherwise. When its port is taken the host does not start, with an error
+//! that names the address and the key.
 
+mod api;
 pub mod metrics;
+mod plugins;
 mod readiness;
 
 use std::io;
@@ -20,6 +23,8 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+pub use api::{Api, Failed, Host};
+pub use plugins::{Action, Order, OrderError, PluginState, PluginStatus};
 pub use readiness::{Readiness, Reason, Report};
 
 /// How long a request that is being answered may hold up the stop.
@@ -31,7 +36,8 @@ const UPKEEP: Duration = Duration::from_secs(5);
 const INDEX: &str = "botyard\n\n\
     /healthz  200 while the process lives\n\
     /readyz   200 when updates are fetched and handled, else 503 with the reasons\n\
-    /metrics  counters and timings for Prometheus\n";
+    /metrics  counters and timings for Prometheus\n\
+    /api      what `botyard dead` and `botyard plugin` ask, from this machine only\n";
 
 /// Why the admin endpoints can't be served.
 #[derive(Debug, thiserror::Error)]
@@ -75,10 +81,16 @@ pub fn install_metrics() {
 ///
 /// # Errors
 /// When the server can't go on.
-pub async fn serve(listener: TcpListener, readiness: Readiness, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
+pub async fn serve(
+    listener: TcpListener,
+    readiness: Readiness,
+    api: Api,
+    mut stop: watch::Receiver<bool>,
+) -> Result<(), Error> {
     let metrics = metrics::install();
     let mut asked_to_stop = stop.clone();
-    let server = axum::serve(listener, routes(readiness, metrics.clone()))
+    let routes = routes(readiness, metrics.clone()).merge(api::routes(api));
+    let server = axum::serve(listener, routes.into_make_service_with_connect_info::<SocketAddr>())
         .with_graceful_shutdown(async move { stopped(&mut asked_to_stop).await });
     let out_of_grace = async {
         stopped(&mut stop).await;

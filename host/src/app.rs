@@ -17,7 +17,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::admin::{self, Readiness};
@@ -25,6 +25,7 @@ use crate::config::{AllowedUpdates, Config};
 use crate::dispatch::{self, Dispatcher, Routes};
 use crate::domain::BotId;
 use crate::intake::{PollStatus, Poller};
+use crate::operate::Operator;
 use crate::sender::{SendSettings, Sender};
 use crate::simulator::{Simulator, SimulatorSettings};
 use crate::store::Store;
@@ -36,6 +37,19 @@ pub use self::plugins::settings as plugin_settings;
 const GRACE: Duration = Duration::from_secs(10);
 /// The token that the simulator is used with. Its number never changes, so that conversations go on.
 const SIMULATED_TOKEN: &str = "777000:simulated-bot-without-any-secret";
+
+/// Whose part of the store a host with this configuration works on.
+///
+/// # Errors
+/// When the configuration has no token that tells, and it is not the simulator's bot that is meant.
+pub fn bot_id(config: &Config, simulated: bool) -> anyhow::Result<BotId> {
+    let token = match &config.bot.token {
+        _ if simulated => SIMULATED_TOKEN,
+        Some(token) => token.expose_secret(),
+        None => anyhow::bail!("there is no token"),
+    };
+    Ok(Token::parse(token)?.bot_id())
+}
 
 /// What the command line adds to the configuration.
 #[derive(Debug, Clone, Default)]
@@ -60,6 +74,7 @@ struct Parts {
 pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool>) -> anyhow::Result<()> {
     // First of all: what is counted before there is a recorder is not counted.
     admin::install_metrics();
+    let watch = live::Watch::begin(&config).await;
     let admin = admin::bind(config.admin.listen).await?;
     let simulator = match options.simulator {
         Some(listen) => Some(start_simulator(listen, &config).await?),
@@ -79,7 +94,7 @@ pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool
     tracing::info!(path = %path.display(), "opening the store");
     let store = tokio::task::spawn_blocking(move || Store::open(&path)).await??;
     let start = Start { client, store: store.clone(), bot, fingerprint, token_optional: simulator.is_some() };
-    let ran = start.run(config, admin, stop).await;
+    let ran = start.run(config, watch, admin, stop).await;
     let closed = store.close().await;
     let saved = match simulator {
         Some(simulator) => simulator.stop().await,
@@ -103,12 +118,21 @@ struct Start {
 }
 
 impl Start {
-    async fn run(self, config: Config, admin: TcpListener, mut stop: watch::Receiver<bool>) -> anyhow::Result<()> {
+    async fn run(
+        self,
+        config: Config,
+        watch: live::Watch,
+        admin: TcpListener,
+        mut stop: watch::Receiver<bool>,
+    ) -> anyhow::Result<()> {
         let Self { client, store, bot, fingerprint, token_optional } = self;
         let loader = Arc::new(plugins::Loader::new(&config)?);
-        let entries = loader.load_all(&config).await?;
+        let (entries, username) = tokio::select! {
+            biased;
+            () = stopped(&mut stop) => return Ok(()),
+            found = async { Ok::<_, anyhow::Error>((loader.load_all(&config).await?, identity::ask(&client).await?)) } => found?,
+        };
         let routes = Routes::new(entries);
-        let username = identity::ask(&client).await?;
 
         let sender = Sender::new(store.clone(), client.clone(), bot, send_settings(&config));
         let (dispatcher, arrivals) = Dispatcher::new(
@@ -135,7 +159,13 @@ impl Start {
         });
 
         let stages = Stages::default();
-        let admin = tokio::spawn(admin::serve(admin, parts.readiness.clone(), stages.last.subscribe()));
+        let operator = Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals());
+        live::apply_pauses(&parts, &operator)?;
+        let (orders, ordered) = mpsc::channel(8);
+        // The store is there by now, so the way to it can be told without links.
+        let path = std::fs::canonicalize(&config.store.path)?;
+        let api = admin::Api { store: path, operator: operator.clone(), orders };
+        let admin = tokio::spawn(admin::serve(admin, parts.readiness.clone(), api, stages.last.subscribe()));
         let health = tokio::spawn(identity::follow_health(parts.clone(), polled));
         let naming = tokio::spawn(identity::learn(parts.clone(), client.clone(), username));
         let sending = tokio::spawn({
@@ -157,8 +187,10 @@ impl Start {
             status,
         };
         let mut polling = tokio::spawn(poller.run(stages.intake.subscribe()));
+        let ordering = (operator, ordered);
+        let stop_following = stages.intake.subscribe();
         let reloading =
-            tokio::spawn(live::follow(parts.clone(), config, loader, token_optional, stages.intake.subscribe()));
+            tokio::spawn(live::follow(parts.clone(), config, loader, token_optional, watch, ordering, stop_following));
         tracing::info!(%bot, "serving");
 
         let mut result = tokio::select! {

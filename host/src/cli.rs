@@ -7,11 +7,15 @@
 
 mod build;
 mod check;
+mod dead;
 mod exit;
+mod hand;
 mod inspect;
 mod logging;
+mod plugin;
 mod run;
 mod store;
+mod table;
 #[cfg(test)]
 mod tests;
 mod unknown;
@@ -56,7 +60,7 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "botyard", version, about = "Runs Telegram bots whose handlers are sandboxed WebAssembly plugins")]
 #[command(long_about = ABOUT, after_long_help = MORE, after_help = "More with --help: how to begin, files, variables, exit codes.")]
-#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
     logging: logging::Options,
@@ -69,6 +73,8 @@ enum Command {
     Run(run::Run),
     Check(check::Check),
     Build(build::Build),
+    Plugin(plugin::Plugin),
+    Dead(dead::Dead),
     Store(store::Store),
     Unknown(unknown::Unknown),
 }
@@ -77,7 +83,7 @@ enum Command {
 #[derive(Debug, Args)]
 struct ConfigFile {
     /// The configuration; relative paths in it start at its folder
-    #[arg(long, short, value_name = "FILE", default_value = DEFAULT_FILE)]
+    #[arg(long, short, value_name = "FILE", default_value = DEFAULT_FILE, global = true)]
     config: PathBuf,
 }
 
@@ -95,6 +101,8 @@ pub fn main() -> ExitCode {
         Command::Run(run) => run.run(),
         Command::Check(check) => check.run(),
         Command::Build(build) => build.run(),
+        Command::Plugin(plugin) => plugin.run(),
+        Command::Dead(dead) => dead.run(),
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
     });

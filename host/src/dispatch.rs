@@ -6,6 +6,7 @@
 //!
 //! When the store fails, the loop ends: nothing could be made true any more.
 
+mod age;
 mod hot;
 mod lanes;
 mod routes;
@@ -13,18 +14,17 @@ mod run;
 mod timers;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::lanes::{Lanes, Turn};
 use self::run::{Context, Outcome};
-use crate::clock::unix_millis;
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, Lane, PluginName};
 use crate::plugin::Outbound;
 use crate::sender::Sender;
 use crate::store::rows::{inbox, prefix_end};
@@ -51,6 +51,8 @@ pub struct Dispatcher {
     concurrency: usize,
     grace: Duration,
     arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    /// Told when what paused plugins made wait is to be looked at again.
+    resumed: Arc<Notify>,
 }
 
 /// The receiving end of [`Dispatcher::arrivals`]; goes into [`Dispatcher::run`].
@@ -77,6 +79,7 @@ impl Dispatcher {
             default_locale: settings.default_locale,
             max_attempts: settings.max_attempts,
             hot: hot::HotKeys::default(),
+            paused: arc_swap::ArcSwap::default(),
             journals: std::sync::Mutex::default(),
             timer_set: Arc::default(),
         };
@@ -85,6 +88,7 @@ impl Dispatcher {
             concurrency: settings.concurrency.max(1),
             grace: settings.grace,
             arrivals,
+            resumed: Arc::default(),
         };
         (dispatcher, Arrivals(receiver))
     }
@@ -104,6 +108,18 @@ impl Dispatcher {
     /// Lets other plugins, or other versions, serve. Events under way end with the ones they began with.
     pub fn set_routes(&self, routes: Routes) {
         self.context.routes.store(Arc::new(routes));
+        if !self.context.paused.load().is_empty() {
+            // A paused plugin may be among those that have gone.
+            self.resumed.notify_one();
+        }
+    }
+
+    /// Lets the events of these plugins wait, and no others. What they handle just now they finish.
+    pub fn set_paused(&self, plugins: BTreeSet<PluginName>) {
+        let before = self.context.paused.swap(Arc::new(plugins));
+        if !before.is_empty() {
+            self.resumed.notify_one();
+        }
     }
 
     /// The bot's own name, to tell its commands from another bot's.
@@ -167,8 +183,9 @@ impl Dispatcher {
                         match outcome? {
                             Outcome::Empty => lanes.finished(turn, false),
                             Outcome::Done { more } => lanes.finished(turn, more),
-                            Outcome::NotBefore(time) => {
-                                let rest = Duration::from_millis(time.saturating_sub(unix_millis()));
+                            // Forgotten here, so that any number of them can wait; it is found again afterwards.
+                            Outcome::Paused => lanes.finished(turn, false),
+                            Outcome::Rest(rest) => {
                                 resting.push(Reverse(Resting { until: Instant::now() + rest, turn }));
                             }
                         }
@@ -178,6 +195,7 @@ impl Dispatcher {
                         self.find_waiting(&mut lanes).await?;
                     }
                 }
+                () = self.resumed.notified() => self.find_waiting(&mut lanes).await?,
                 received = arrivals.recv_many(&mut announced, 256) => {
                     if received == 0 {
                         return Ok(());
@@ -197,7 +215,7 @@ impl Dispatcher {
         }
     }
 
-    /// Looks for lanes in the inbox: at the start, and when there were too many to hold.
+    /// Looks for lanes in the inbox: at the start, when there were too many to hold, and when a plugin goes on.
     async fn find_waiting(&self, lanes: &mut Lanes) -> Result<(), store::Error> {
         let bot_prefix = inbox::bot_prefix(self.context.bot);
         let end = prefix_end(&bot_prefix);

@@ -228,6 +228,37 @@ mod tests {
             assert!(text.contains("`deep`"), "{text}");
         };
         small(nested).unwrap();
+        let spread = || {
+            for one in ["{\n", "{ A(\n", "A(\n", "A("] {
+                let source = format!("fine = yes\ndeep = {{ {}", one.repeat(100_000));
+                let text = Catalogs::load(&[("en".into(), source)], None, "en").err().unwrap().to_string();
+                assert!(text.contains("`deep`"), "{text}");
+            }
+        };
+        small(spread).unwrap();
+    }
+
+    #[test]
+    fn many_braces_and_brackets_in_one_catalog_are_no_depth() {
+        let source = "literal = {\"{\"} (:( {\"}\"}\npair = { $a } { $b }\n-term = :(\nc = { NUMBER($n) } :(\n";
+        let source: String = (0..100).map(|n| source.replace(" = ", &format!("{n} = "))).collect();
+        assert!(plain(&catalogs(&[("en", &source)]), "en", "pair99").is_some());
+    }
+
+    #[test]
+    fn no_message_grows_without_end() {
+        let long = format!("long = {}\n", "x".repeat(60_000));
+        let source = long
+            + "digits = { NUMBER($n, minimumFractionDigits: 300000000) }\n"
+            + &format!("many = {}\n", "{ $a }".repeat(90))
+            + &format!("more = {}\n", "{ long }".repeat(90));
+        let all = catalogs(&[("en", &source)]);
+        let args = || vec![("n".to_owned(), Value::Integer(1)), ("a".to_owned(), Value::Text("y".repeat(60_000)))];
+        for key in ["digits", "many", "more"] {
+            let text = all.translate("en", key, args()).unwrap();
+            assert!(text.len() <= 64 << 10, "{key}: {} bytes", text.len());
+        }
+        assert!(all.translate("en", "digits", args()).unwrap().starts_with("1.000"));
     }
 
     #[test]

@@ -12,13 +12,13 @@
 //! - [`cli`]
 //! - [`app`]
 //! - [`admin`] · [`simulator`] · [`reload`]
-//! - [`dispatch`] · [`intake`]
+//! - [`dispatch`] · [`intake`] · [`operate`]
 //! - [`sender`]
 //! - [`plugin`]
 //! - [`telegram`]
 //! - [`i18n`] · [`store`]
 //! - [`config`]
-//! - [`limit`] · [`backoff`] · [`clock`] · [`domain`]
+//! - [`limit`] · [`backoff`] · [`clock`] · [`domain`] · [`guard`]
 
 pub mod admin;
 pub mod app;
@@ -28,9 +28,11 @@ pub mod clock;
 pub mod config;
 pub mod dispatch;
 pub mod domain;
+pub mod guard;
 pub mod i18n;
 pub mod intake;
 pub mod limit;
+pub mod operate;
 pub mod plugin;
 pub mod reload;
 pub mod sender;

@@ -14,6 +14,7 @@ mod bindings;
 mod cache;
 mod component;
 mod engine;
+mod file;
 mod grants;
 mod limits;
 mod manifest;
@@ -26,6 +27,7 @@ mod version;
 
 pub use bindings::botyard::types::types::{Command, Event, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
+pub use file::read_file;
 pub use grants::Grants;
 pub use limits::{Limits, MEMORY_CAP};
 pub use manifest::{CommandHelp, Filter, Manifest};

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use tokio::io::AsyncReadExt as _;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -37,55 +38,68 @@ struct File {
     told: Option<Hash>,
 }
 
-/// Sends each of `paths` whose content has changed and settled, until told to stop or nobody listens any more.
-///
-/// The list may change at any time. A path is compared with the content that it has when it is added, so it should be
-/// added before it is loaded: then no change falls between the two.
-pub async fn watch(
+/// Looks after files from the moment it is begun; what it finds is told once it runs.
+pub struct Watcher {
     paths: watch::Receiver<Vec<PathBuf>>,
-    changed: mpsc::Sender<PathBuf>,
-    mut stop: watch::Receiver<bool>,
-) {
-    let woken = Arc::new(Notify::new());
-    let folders = Folders::new(Arc::clone(&woken));
-    tokio::select! {
-        // First, and around everything: whoever is told of changes may be busy, or waiting for us to end.
-        biased;
-        _ = stop.wait_for(|stop| *stop) => {}
-        () = keep_watching(paths, changed, folders, woken) => {}
-    }
+    files: Files,
+    woken: Arc<Notify>,
 }
 
-async fn keep_watching(
-    mut paths: watch::Receiver<Vec<PathBuf>>,
-    changed: mpsc::Sender<PathBuf>,
-    folders: Folders,
-    woken: Arc<Notify>,
-) {
-    let mut watcher = Watcher { files: BTreeMap::new(), folders, changed };
-    let listed = paths.borrow_and_update().clone();
-    watcher.follow(listed).await;
-    let mut last_look = Instant::now();
-    loop {
-        let wait = if watcher.is_settling() { SHORT } else { LONG };
-        let event = async {
-            woken.notified().await;
-            sleep_until(last_look + SHORT).await;
-        };
+impl Watcher {
+    /// Begins: a change after this is told of, also one before [`run`](Self::run). The list may change at any time. A
+    /// path is compared with the content that it has when it is added, so it should be added before it is loaded: then
+    /// no change falls between the two.
+    pub async fn begin(paths: watch::Receiver<Vec<PathBuf>>, changed: mpsc::Sender<PathBuf>) -> Self {
+        let woken = Arc::new(Notify::new());
+        let folders = Folders::new(Arc::clone(&woken));
+        Self::begin_with(paths, changed, folders, woken).await
+    }
+
+    async fn begin_with(
+        mut paths: watch::Receiver<Vec<PathBuf>>,
+        changed: mpsc::Sender<PathBuf>,
+        folders: Folders,
+        woken: Arc<Notify>,
+    ) -> Self {
+        let mut files = Files { files: BTreeMap::new(), folders, changed };
+        let listed = paths.borrow_and_update().clone();
+        files.follow(listed).await;
+        Self { paths, files, woken }
+    }
+
+    /// Sends each path whose content has changed and settled, until told to stop or nobody listens any more.
+    pub async fn run(self, mut stop: watch::Receiver<bool>) {
         tokio::select! {
-            listed = paths.changed() => {
-                if listed.is_err() {
-                    return;
-                }
-                let listed = paths.borrow_and_update().clone();
-                watcher.follow(listed).await;
-            }
-            () = event => {}
-            () = sleep_until(last_look + wait) => {}
+            // First, and around everything: whoever is told of changes may be busy, or waiting for us to end.
+            biased;
+            _ = stop.wait_for(|stop| *stop) => {}
+            () = self.keep_watching() => {}
         }
-        last_look = Instant::now();
-        if watcher.look().await.is_err() {
-            return;
+    }
+
+    async fn keep_watching(mut self) {
+        // Something may have changed since it was begun.
+        let mut last_look = Instant::now();
+        let mut looked = self.files.look().await;
+        while looked.is_ok() {
+            let wait = if self.files.is_settling() { SHORT } else { LONG };
+            let event = async {
+                self.woken.notified().await;
+                sleep_until(last_look + SHORT).await;
+            };
+            tokio::select! {
+                listed = self.paths.changed() => {
+                    if listed.is_err() {
+                        return;
+                    }
+                    let listed = self.paths.borrow_and_update().clone();
+                    self.files.follow(listed).await;
+                }
+                () = event => {}
+                () = sleep_until(last_look + wait) => {}
+            }
+            last_look = Instant::now();
+            looked = self.files.look().await;
         }
     }
 }
@@ -93,13 +107,13 @@ async fn keep_watching(
 /// Nobody takes the changes any more.
 struct NobodyListens;
 
-struct Watcher {
+struct Files {
     files: BTreeMap<PathBuf, File>,
     folders: Folders,
     changed: mpsc::Sender<PathBuf>,
 }
 
-impl Watcher {
+impl Files {
     async fn follow(&mut self, paths: Vec<PathBuf>) {
         self.files.retain(|path, _| paths.contains(path));
         // Events first: what happens from here on is not missed.
@@ -109,7 +123,7 @@ impl Watcher {
                 continue;
             }
             let signature = signature(&path);
-            let told = read_hash(&path).await.ok();
+            let told = if signature.is_some() { read_hash(&path).await.ok() } else { None };
             self.files.insert(path, File { settling: Settling::new(signature), told });
         }
     }
@@ -162,6 +176,14 @@ fn signature(path: &Path) -> Option<Signature> {
     Signature::of(&std::fs::metadata(path).ok()?)
 }
 
+/// Piece by piece, however large the file is.
 async fn read_hash(path: &Path) -> std::io::Result<Hash> {
-    Ok(Sha256::digest(tokio::fs::read(path).await?).into())
+    let mut file = tokio::fs::File::open(path).await?;
+    let (mut hash, mut piece) = (Sha256::new(), vec![0; 256 << 10]);
+    loop {
+        match file.read(&mut piece).await? {
+            0 => return Ok(hash.finalize().into()),
+            n => hash.update(piece.get(..n).unwrap_or_default()),
+        }
+    }
 }

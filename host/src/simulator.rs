@@ -16,7 +16,6 @@ mod error;
 mod events;
 mod faults;
 mod files;
-mod guard;
 mod http;
 mod hub;
 mod model;

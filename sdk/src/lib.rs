@@ -34,7 +34,6 @@
 extern crate self as botyard_sdk;
 
 #[cfg(all(target_arch = "wasm32", feature = "bump-alloc"))]
-#[expect(unsafe_code, reason = "an allocator can't be written without")]
 mod alloc;
 mod ctx;
 mod error;

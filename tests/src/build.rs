@@ -34,10 +34,10 @@ pub fn guest(name: &str) -> PathBuf {
 #[must_use]
 pub fn host() -> PathBuf {
     build();
-    let profile = std::env::current_exe().expect("a program knows its own path");
-    // target/PROFILE/deps/TEST-HASH
-    let folder = profile.parent().and_then(Path::parent).expect("cargo puts programs into target/PROFILE/deps");
-    existing(folder.join("botyard"))
+    let own = std::env::current_exe().expect("a program knows its own path");
+    // Tests are in target/PROFILE/deps, programs in target/PROFILE.
+    let beside = own.ancestors().skip(1).take(2).map(|folder| folder.join("botyard")).find(|path| path.is_file());
+    beside.unwrap_or_else(|| panic!("there is no host near {}; run `cargo xtask test`", own.display()))
 }
 
 fn build() {
@@ -50,7 +50,9 @@ fn build() {
             let status = Command::new("cargo").args(arguments).current_dir(root()).status();
             assert!(status.is_ok_and(|status| status.success()), "cargo {} failed", arguments.join(" "));
         };
-        cargo(&["build", "--quiet", "--package", "botyard"]);
+        // Benchmarks are built for release, and so is what they measure.
+        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+        cargo(&["build", "--quiet", "--package", "botyard", "--profile", profile]);
         cargo(&["xtask", "plugins", "--guests"]);
     });
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::{Metrics, build};
+use crate::{Metrics, build, process};
 
 /// A token as the simulator takes it.
 const TOKEN: &str = "4242:test-token-that-must-never-be-seen-anywhere";
@@ -188,26 +188,28 @@ impl Host {
     /// Resident memory, in MiB.
     #[must_use]
     pub fn resident_mib(&self) -> u64 {
-        self.status("VmRSS:") / 1024
+        process::status(self.id(), "VmRSS") / 1024
     }
 
     /// Highest resident memory since the start, in MiB.
     #[must_use]
     pub fn peak_resident_mib(&self) -> u64 {
-        self.status("VmHWM:") / 1024
+        process::status(self.id(), "VmHWM") / 1024
     }
 
     /// How many threads it has.
     #[must_use]
     pub fn threads(&self) -> u64 {
-        self.status("Threads:")
+        process::status(self.id(), "Threads")
     }
 
-    fn status(&self, field: &str) -> u64 {
-        let id = self.child.as_ref().expect("it runs").id();
-        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("Linux tells it");
-        line.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
+    /// The number of its process.
+    ///
+    /// # Panics
+    /// When it does not run.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
     }
 
     /// Waits for something to become true.

@@ -4,8 +4,10 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real processes take real time")]
 
 mod build;
+pub mod chaos;
 mod host;
 mod metrics;
+pub mod process;
 
 pub use build::{guest, host as host_program, plugin};
 pub use host::{Host, HostBuilder, Stopped};

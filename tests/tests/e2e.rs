@@ -8,6 +8,7 @@ mod e2e {
     mod crash;
     mod load;
     mod misbehaviour;
+    mod operator;
     mod reload;
     mod sending;
     mod start;

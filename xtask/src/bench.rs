@@ -12,7 +12,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     })?;
     step("benchmarks", || {
         let mut command = workspace::cargo();
-        command.args(["bench", "-p", "botyard-tests", "--"]).args(args);
+        command.args(["bench", "-p", "botyard-tests", "--bench", "speed", "--"]).args(args).env("BOTYARD_BUILT", "1");
         process::run("the benchmarks", &mut command)
     })
 }

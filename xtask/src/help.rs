@@ -9,6 +9,7 @@ cargo xtask: everything one does with this repository
   test       run every check and test
   plugins    build the example plugins to target/plugins/NAME.wasm
   bench      measure, with the release build
+  chaos      kill the host, break the network and replace the plugin while updates flow; then count
   tidy       the checks of `test` that need no compiler: layout, layering, forgotten notes
   ci         the same as `test`
   help       this text; `cargo xtask help demo` says more about one command
@@ -63,10 +64,27 @@ its content has changed, so a host that runs and watches it sees each new versio
                                    standard library from source; needs root, or sudo without a password";
 
 const BENCH: &str = "\
-cargo xtask bench [ARGUMENT…]
+cargo xtask bench [--quick] [--json] [NAME…]
 
-Builds the host and the plugins in their release form and runs the benchmarks. Arguments are handed to them. Numbers are
-worth something only on a machine that does nothing else meanwhile.";
+Builds the host and the plugins in their release form and runs the benchmarks; with names, only those. Numbers are worth
+something only on a machine that does nothing else meanwhile. docs/benchmarks.md tells what they mean.
+
+  throughput   echoed messages per second, end to end, beside a bare HTTP loop that makes the same calls
+  run_cost     what one run costs, and its parts
+  reload       from saving a plugin to its first answer
+  latency      how long others wait while some handlers sleep
+
+  --quick      less of everything: half a minute in all, and numbers that vary more
+  --json       one JSON document instead of tables";
+
+const CHAOS: &str = "\
+cargo xtask chaos [--updates N] [--kills K] [--seed S]
+
+Lets N updates (2,000) flow through the host while it is killed K times (10) at random moments, Telegram answers with
+errors, floods, resets and cut answers, and the plugin's file is replaced again and again. Then it counts what people
+were answered: exits with 0 only if no update was lost, every count is exact and every chat's order was kept. Answers that
+came twice are told, and are no failure: where an answer was in flight, the Bot API has no way to tell. The moments are
+random; --seed repeats a run's.";
 
 const TIDY: &str = "\
 cargo xtask tidy
@@ -82,6 +100,7 @@ pub(crate) fn print(command: Option<&str>) -> Result<()> {
         Some("test" | "ci") => TEST,
         Some("plugins") => PLUGINS,
         Some("bench") => BENCH,
+        Some("chaos") => CHAOS,
         Some("tidy") => TIDY,
         Some(other) => bail!("there is no `cargo xtask {other}`; `cargo xtask help` lists what there is"),
     };

@@ -12,6 +12,7 @@
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "there is no async runtime here to wait with")]
 
 mod bench;
+mod chaos;
 mod demo;
 mod help;
 mod plugins;
@@ -52,6 +53,7 @@ fn run(args: &[String]) -> Result<()> {
         "test" | "ci" => test::run(rest),
         "plugins" => plugins::run(rest),
         "bench" => bench::run(rest),
+        "chaos" => chaos::run(rest),
         "tidy" => tidy::run(rest),
         "help" | "--help" | "-h" => help::print(rest.first().map(String::as_str)),
         other => bail!("there is no `cargo xtask {other}`; `cargo xtask help` lists what there is"),

@@ -26,7 +26,7 @@ const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_api_calls_total", Counter, "Calls to the Bot API, by method and outcome"),
     ("botyard_build_info", Gauge, "Always 1; the version is a label"),
     ("botyard_commit_conflicts_total", Counter, "Runs done again because what they had read has changed meanwhile"),
-    ("botyard_events_total", Counter, "Events that a run was tried for, by outcome"),
+    ("botyard_events_total", Counter, "Events whose turn came, by outcome"),
     ("botyard_lanes", Gauge, "Conversations with events that wait or are being handled"),
     ("botyard_reloads_total", Counter, "New versions of plugins that were to be loaded, by plugin and outcome"),
     ("botyard_run_cpu_seconds", Histogram, "Processor time of one run, by plugin"),

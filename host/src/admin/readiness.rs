@@ -1,6 +1,6 @@
 //! Whether the bot serves, and if not, why: reported by the parts, asked for by `/readyz`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ struct State {
     poll_failure: Option<String>,
     plugin_failures: BTreeMap<PluginName, String>,
     stale_plugins: BTreeMap<PluginName, String>,
+    paused_plugins: BTreeSet<PluginName>,
     config_failure: Option<String>,
     store_failure: Option<String>,
     is_stopping: bool,
@@ -87,6 +88,11 @@ impl Readiness {
         self.lock().stale_plugins.insert(name.clone(), reason.into());
     }
 
+    /// These plugins are paused by an operator, and no others. The bot stays ready.
+    pub fn plugins_paused(&self, names: impl IntoIterator<Item = PluginName>) {
+        self.lock().paused_plugins = names.into_iter().collect();
+    }
+
     /// The configuration that is in force is the one in the file.
     pub fn config_ok(&self) {
         self.lock().config_failure = None;
@@ -123,6 +129,9 @@ impl Readiness {
         let of_plugin = |(name, why): (&PluginName, &String)| reason(&format!("plugins.{name}"), why);
         reasons.extend(state.plugin_failures.iter().map(of_plugin));
         let mut notes: Vec<Reason> = state.stale_plugins.iter().map(of_plugin).collect();
+        let paused =
+            |name: &PluginName| reason(&format!("plugins.{name}"), "an operator has paused it: its events wait");
+        notes.extend(state.paused_plugins.iter().map(paused));
         notes.extend(state.config_failure.iter().map(|why| reason("config", why)));
         Report { ready: reasons.is_empty(), reasons, notes }
     }

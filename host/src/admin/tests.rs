@@ -1,12 +1,24 @@
+use std::path::Path;
+
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::mpsc;
 
 use super::*;
-use crate::domain::PluginName;
+use crate::domain::{BotId, PluginName};
+use crate::operate::Operator;
+use crate::store::Store;
 
 async fn request(address: SocketAddr, request: &str) -> String {
+    request_with(address, request, "host: x\r\n", "").await
+}
+
+/// `headers` are whole lines.
+async fn request_with(address: SocketAddr, request: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(format!("{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes()).await.unwrap();
+    let length = body.len();
+    let request = format!("{request} HTTP/1.1\r\n{headers}connection: close\r\ncontent-length: {length}\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
@@ -18,7 +30,8 @@ async fn answers_over_http_and_stops_when_told() {
     let address = listener.local_addr().unwrap();
     let readiness = Readiness::new(Duration::from_secs(60));
     let (stop, stopping) = watch::channel(false);
-    let server = tokio::spawn(serve(listener, readiness.clone(), stopping));
+    let folder = tempfile::tempdir().unwrap();
+    let server = tokio::spawn(serve(listener, readiness.clone(), api(folder.path()), stopping));
 
     assert!(request(address, "GET /healthz").await.starts_with("HTTP/1.1 200"));
     assert!(request(address, "GET /").await.contains("/metrics"));
@@ -45,6 +58,66 @@ async fn answers_over_http_and_stops_when_told() {
     idle.write_all(b"GET / HT").await.unwrap();
     stop.send(true).unwrap();
     tokio::time::timeout(2 * GRACE, server).await.expect("it stops").unwrap().unwrap();
+}
+
+fn api(store: &Path) -> Api {
+    let (arrivals, _) = mpsc::unbounded_channel();
+    let operator = Operator::on_running(Store::open(store).unwrap(), BotId(42), arrivals);
+    let (orders, mut ordered) = mpsc::channel(1);
+    tokio::spawn(async move {
+        while let Some(order) = ordered.recv().await {
+            if let Order::Change { plugin, answer, .. } = order {
+                answer.send(Err(OrderError::Unknown { name: plugin, known: vec![PluginName::new("echo")] })).unwrap();
+            }
+        }
+    });
+    Api { store: store.to_owned(), operator, orders }
+}
+
+#[tokio::test]
+async fn operators_are_answered_and_web_pages_are_not() {
+    let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (_stop, stopping) = watch::channel(false);
+    let folder = tempfile::tempdir().unwrap();
+    tokio::spawn(serve(listener, Readiness::new(Duration::from_secs(60)), api(folder.path()), stopping));
+
+    let own = format!("host: {address}\r\n");
+    let get = async |path: &str| request_with(address, &format!("GET {path}"), &own, "").await;
+    let answer = get("/api/host").await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let host: Host = serde_json::from_str(body).unwrap();
+    assert!(head.starts_with("HTTP/1.1 200") && host.store == folder.path() && host.bot == BotId(42), "{answer}");
+    assert!(get("/api/dead").await.ends_with(r#"{"letters":[],"more":false}"#));
+    let answer = get("/api/dead/7").await;
+    assert!(answer.starts_with("HTTP/1.1 404") && answer.contains(r#"{"error":"there is no dead letter 7"}"#));
+
+    for headers in [
+        "host: evil.example\r\n".to_owned(),
+        format!("{own}origin: http://evil.example\r\n"),
+        format!("{own}origin: null\r\n"),
+    ] {
+        for path in ["GET /api/dead", "POST /api/dead/drop"] {
+            let answer = request_with(address, path, &headers, r#"{"all":{"plugin":null}}"#).await;
+            assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("error"), "{answer}");
+        }
+    }
+    let post = async |headers: &str, body: &str| {
+        request_with(address, "POST /api/dead/drop", &format!("{own}{headers}"), body).await
+    };
+    let json = "content-type: application/json\r\n";
+    let answer = post(json, r#"{"numbers":[7]}"#).await;
+    assert!(answer.ends_with(r#"{"done":[],"refused":[{"number":7,"reason":"there is no such dead letter"}]}"#));
+    assert!(post("", r#"{"numbers":[7]}"#).await.starts_with("HTTP/1.1 415"), "what a form of a page can send");
+    assert!(post(json, r#"{"nmbers":[7]}"#).await.starts_with("HTTP/1.1 422"));
+    let answer = request_with(address, "POST /api/plugins/form/pause", &own, "").await;
+    assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("no plugin `form`"), "{answer}");
+    assert!(answer.contains("there is `echo`"), "{answer}");
+    let answer = request_with(address, "POST /api/plugins/form/dance", &own, "").await;
+    assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("no `dance`"), "{answer}");
+    assert!(get("/api/plugins").await.starts_with("HTTP/1.1 503"), "nobody answers any more");
+    let long = format!(r#"{{"numbers":[{}7]}}"#, "7,".repeat(200_000));
+    assert!(post(json, &long).await.starts_with("HTTP/1.1 413"));
 }
 
 #[tokio::test]

@@ -3,17 +3,40 @@
 //! What has changed is loaded and checked while the old serves on; only then are the routes swapped, and events
 //! under way end with what they began with. What does not load changes nothing: it is reported, and the old serves.
 
-use std::path::PathBuf;
+mod orders;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
 use super::plugins::Loader;
-use super::{Parts, allowed_updates, send_settings};
+use super::{Parts, allowed_updates, send_settings, stopped};
+use crate::admin::Order;
+use crate::clock::unix_millis;
 use crate::config::{Config, LoadOptions};
 use crate::dispatch::{Entry, Routes};
 use crate::domain::PluginName;
+use crate::operate::Operator;
 use crate::reload;
+
+/// The files that are watched. Begun before anything is loaded from them, so that no change is missed.
+pub(super) struct Watch {
+    paths: watch::Sender<Vec<PathBuf>>,
+    changes: mpsc::Receiver<PathBuf>,
+    watcher: reload::Watcher,
+}
+
+impl Watch {
+    pub(super) async fn begin(config: &Config) -> Self {
+        let (paths, watched) = watch::channel(watched_paths(config));
+        let (changed, changes) = mpsc::channel(64);
+        Self { paths, changes, watcher: reload::Watcher::begin(watched, changed).await }
+    }
+}
+
+pub(super) use self::orders::apply_pauses;
 
 /// Runs until told to stop.
 pub(super) async fn follow(
@@ -21,19 +44,28 @@ pub(super) async fn follow(
     config: Config,
     loader: Arc<Loader>,
     token_optional: bool,
-    stop: watch::Receiver<bool>,
+    watch: Watch,
+    (operator, orders): (Operator, mpsc::Receiver<Order>),
+    mut stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    let (paths, watched) = watch::channel(watched_paths(&config));
-    let (changed, mut changes) = mpsc::channel(64);
-    let watcher = tokio::spawn(reload::watch(watched, changed, stop));
-    let mut live = Live { parts, config, loader, token_optional };
-    while let Some(path) = changes.recv().await {
-        if path == live.config.file {
-            live.reload_config().await;
-        } else {
-            live.reload_plugins(&path).await;
-        }
-        paths.send_replace(watched_paths(&live.config));
+    let Watch { paths, changes, watcher } = watch;
+    let watcher = tokio::spawn(watcher.run(stop.clone()));
+    let now = unix_millis();
+    let since = config.enabled().map(|(name, _)| (name.clone(), now)).collect();
+    let mut live = Live {
+        parts,
+        config,
+        loader,
+        token_optional,
+        operator,
+        since,
+        failures: BTreeMap::new(),
+        pending: BTreeMap::new(),
+    };
+    tokio::select! {
+        // Compiling can't be interrupted, but nobody needs to wait for it either.
+        () = stopped(&mut stop) => {}
+        () = live.follow(changes, orders, &paths) => {}
     }
     watcher.await?;
     Ok(())
@@ -49,9 +81,41 @@ struct Live {
     config: Config,
     loader: Arc<Loader>,
     token_optional: bool,
+    /// The files of entries in `bot.toml` that could not be applied: when one of them changes, it is tried again.
+    pending: BTreeMap<PluginName, PathBuf>,
+    operator: Operator,
+    /// When each plugin's version began to serve.
+    since: BTreeMap<PluginName, u64>,
+    /// Why the newest version of a plugin does not serve, and since when.
+    failures: BTreeMap<PluginName, (u64, String)>,
 }
 
 impl Live {
+    async fn follow(
+        &mut self,
+        mut changes: mpsc::Receiver<PathBuf>,
+        mut orders: mpsc::Receiver<Order>,
+        paths: &watch::Sender<Vec<PathBuf>>,
+    ) {
+        loop {
+            tokio::select! {
+                changed = changes.recv() => match changed {
+                    Some(path) if path == self.config.file || self.is_pending(&path) => self.reload_config().await,
+                    Some(path) => self.reload_plugins(&path).await,
+                    None => break,
+                },
+                Some(order) = orders.recv() => self.obey(order).await,
+            }
+            let mut wanted = watched_paths(&self.config);
+            wanted.extend(self.pending.values().cloned());
+            paths.send_replace(wanted);
+        }
+    }
+
+    fn is_pending(&self, path: &Path) -> bool {
+        self.pending.values().any(|pending| pending == path)
+    }
+
     async fn reload_config(&mut self) {
         let options = LoadOptions { token_optional: self.token_optional };
         let file = self.config.file.clone();
@@ -63,7 +127,21 @@ impl Live {
             }
         };
         self.parts.readiness.config_ok();
+        for (name, _) in self.failures.extract_if(.., |name, _| !new.plugins.get(name).is_some_and(|new| new.enabled)) {
+            self.parts.readiness.plugin_ok(&name);
+        }
         let changes = Config::live_changes(&self.config, &new);
+        let touched: Vec<PluginName> = if changes.i18n {
+            new.enabled().map(|(name, _)| name.clone()).collect()
+        } else {
+            changes.added.iter().chain(&changes.changed).cloned().collect()
+        };
+        // What failed and is not tried again now is as it should be again; the others are told of when they are loaded.
+        let pending = std::mem::take(&mut self.pending).into_keys().filter(|name| !touched.contains(name));
+        for name in pending.chain(changes.removed.iter().cloned()) {
+            self.failures.remove(&name);
+            self.parts.readiness.plugin_ok(&name);
+        }
         if changes.is_empty() {
             return;
         }
@@ -73,11 +151,6 @@ impl Live {
         if changes.send {
             self.parts.sender.reconfigure(send_settings(&new));
         }
-        let touched: Vec<PluginName> = if changes.i18n {
-            new.enabled().map(|(name, _)| name.clone()).collect()
-        } else {
-            changes.added.iter().chain(&changes.changed).cloned().collect()
-        };
         // A plugin that does not load keeps its old entry, in every respect.
         let mut applied = new.clone();
         let mut loaded = Vec::new();
@@ -87,6 +160,7 @@ impl Live {
                 Ok(plugin) => loaded.push((name, Entry { plugin, priority: entry.priority })),
                 Err(error) => {
                     self.report_failure(&name, &error);
+                    self.pending.insert(name.clone(), entry.path.clone());
                     match self.config.plugins.get(&name) {
                         Some(old) => applied.plugins.insert(name, old.clone()),
                         None => applied.plugins.remove(&name),
@@ -96,22 +170,29 @@ impl Live {
         }
         self.config = applied;
         self.swap(loaded);
-        tracing::info!("bot.toml has changed and is in force");
+        if self.pending.is_empty() {
+            tracing::info!("bot.toml has changed and is in force");
+        } else {
+            tracing::warn!("bot.toml has changed and is in force, except for the plugins that do not load");
+        }
     }
 
-    async fn reload_plugins(&mut self, path: &std::path::Path) {
+    async fn reload_plugins(&mut self, path: &Path) {
+        let of_path = self.config.enabled().filter(|(_, entry)| entry.path == path);
+        let names: Vec<PluginName> = of_path.map(|(name, _)| name.clone()).collect();
         let mut loaded = Vec::new();
-        for (name, entry) in self.config.enabled().filter(|(_, entry)| entry.path == path) {
-            match self.loader.load(&self.config, name, entry).await {
-                Ok(plugin) => loaded.push((name.clone(), Entry { plugin, priority: entry.priority })),
-                Err(error) => self.report_failure(name, &error),
+        for name in names {
+            let Some(entry) = self.config.plugins.get(&name) else { continue };
+            match self.loader.load(&self.config, &name, entry).await {
+                Ok(plugin) => loaded.push((name, Entry { plugin, priority: entry.priority })),
+                Err(error) => self.report_failure(&name, &error),
             }
         }
         self.swap(loaded);
     }
 
     /// Lets the loaded plugins serve, and those go that are no longer configured.
-    fn swap(&self, loaded: Vec<(PluginName, Entry)>) {
+    fn swap(&mut self, loaded: Vec<(PluginName, Entry)>) {
         let old = self.parts.dispatcher.routes();
         let stay = |entry: &&Entry| {
             let name = &entry.plugin.name;
@@ -129,6 +210,8 @@ impl Live {
             let from = before.map(|old| old.plugin.version.to_string());
             tracing::info!(plugin = %name, from, to = %entry.plugin.version, "plugin serves from now on");
             self.parts.readiness.plugin_ok(&name);
+            self.failures.remove(&name);
+            self.since.insert(name, unix_millis());
             entries.push(entry);
         }
         let routes = Routes::new(entries);
@@ -137,10 +220,17 @@ impl Live {
         self.parts.dispatcher.set_routes(routes);
     }
 
-    fn report_failure(&self, name: &PluginName, error: &anyhow::Error) {
-        tracing::error!(plugin = %name, error = format!("{error:#}"), "the new version does not load; the old one serves on");
+    fn report_failure(&mut self, name: &PluginName, error: &anyhow::Error) {
+        let error = format!("{error:#}");
         metrics::counter!("botyard_reloads_total", "plugin" => name.as_str().to_owned(), "outcome" => "failed")
             .increment(1);
-        self.parts.readiness.plugin_stale(name, format!("{error:#}"));
+        self.failures.insert(name.clone(), (unix_millis(), error.clone()));
+        if self.parts.dispatcher.routes().entries().iter().any(|entry| entry.plugin.name == *name) {
+            tracing::error!(plugin = %name, error, "the new version does not load; the old one serves on");
+            self.parts.readiness.plugin_stale(name, error);
+        } else {
+            tracing::error!(plugin = %name, error, "the plugin does not load, and does not serve until its file does");
+            self.parts.readiness.plugin_failed(name, error);
+        }
     }
 }

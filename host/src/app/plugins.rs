@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use crate::config::{self, Config};
 use crate::dispatch::Entry;
 use crate::domain::PluginName;
-use crate::plugin::{Engine, EngineSettings, Grants, Limits, Plugin, Settings};
+use crate::plugin::{self, Engine, EngineSettings, Grants, Limits, Plugin, Settings};
 
 /// Loads plugins with one engine.
 pub(super) struct Loader {
@@ -50,17 +50,16 @@ impl Loader {
         let (engine, name, path) = (self.engine.clone(), name.clone(), entry.path.clone());
         let settings = settings(entry, &config.i18n);
         let plugin = tokio::task::spawn_blocking(move || -> anyhow::Result<_> {
-            let wasm = read(&path)?;
+            let wasm = plugin::read_file(&path).with_context(|| format!("could not read {}", path.display()))?;
             engine.load(name, &wasm, settings).with_context(|| path.display().to_string())
         })
         .await??;
         tracing::info!(plugin = %plugin.name, version = %plugin.version, "plugin loaded");
+        for mend in &plugin.warnings {
+            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares a method that it is not granted");
+        }
         Ok(plugin)
     }
-}
-
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("could not read {}", path.display()))
 }
 
 /// What the configuration says about a plugin, in the engine's words.

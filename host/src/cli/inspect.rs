@@ -1,6 +1,5 @@
 //! Loads a plugin only to see whether it loads, and what it is. It runs no handler and changes nothing.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -48,7 +47,7 @@ impl Inspector {
     }
 
     fn load(&mut self, name: &PluginName, path: &Path, settings: Settings) -> Result<Summary, String> {
-        let wasm = fs::read(path).map_err(|error| unreadable(&error))?;
+        let wasm = plugin::read_file(path).map_err(|error| unreadable(&error))?;
         let plugin = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
         let warnings = plugin.warnings.clone();
         Ok(Summary { version: plugin.version.to_string(), bytes: wasm.len() as u64, warnings })

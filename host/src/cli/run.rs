@@ -43,7 +43,10 @@ impl Run {
             .enable_all()
             .build()
             .context("could not start the threads of the host")?;
-        runtime.block_on(run_until_signal(config, options))?;
+        let done = runtime.block_on(run_until_signal(config, options));
+        // A plugin may still be compiled, which nothing can interrupt and nobody waits for.
+        runtime.shutdown_background();
+        done?;
         Ok(Exit::Done)
     }
 }

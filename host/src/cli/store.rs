@@ -13,8 +13,8 @@ use crate::store;
 
 /// Save, restore or check the store of a bot that is not running
 ///
-/// To get back from a damaged store, or to another machine: export it, move the old folder away, import
-/// the file.
+/// `export` makes a backup. To get back from a damaged store: move its folder away and import the last
+/// backup. To another machine or version: export there, import here.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Store {

@@ -1,7 +1,8 @@
 //! One event, from its inbox row to the commit that makes its effects true.
 //!
-//! Whatever happens, exactly one of four things has been committed at the end: the effects, a counted failed
-//! attempt, a dead letter, or nothing at all (then the event is still waiting as it was).
+//! Whatever happens, exactly one of five things has been committed at the end: the effects, a counted failed
+//! attempt, a dead letter, the event's removal since it came too late, or nothing at all (then the event is still
+//! waiting as it was).
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::sync::Notify;
 
+use super::age;
 use super::hot::HotKeys;
 use super::routes::{Candidate, Facts, Routes};
 use crate::backoff;
@@ -39,6 +41,8 @@ pub(super) struct Context {
     pub(super) default_locale: String,
     pub(super) max_attempts: u32,
     pub(super) hot: HotKeys,
+    /// Plugins whose events wait.
+    pub(super) paused: ArcSwap<BTreeSet<PluginName>>,
     /// Direct calls that events have already made, so that another attempt does not repeat them. Those of runs that
     /// only look on are apart: a plugin may see an event both ways.
     pub(super) journals: Mutex<HashMap<(u64, bool), Journal>>,
@@ -52,8 +56,10 @@ pub(super) enum Outcome {
     Empty,
     /// The event is handled or set aside; `more` were waiting behind it.
     Done { more: bool },
-    /// To be tried (again) at this time, in Unix milliseconds.
-    NotBefore(u64),
+    /// The event is for a paused plugin, and waits for it as it is.
+    Paused,
+    /// To be tried (again) after this time.
+    Rest(Duration),
 }
 
 /// Why an event was not handled this time.
@@ -63,6 +69,8 @@ struct Failure {
     reason: String,
     backtrace: String,
     retry: bool,
+    /// Not a failure of anybody: the plugin is paused.
+    paused: bool,
 }
 
 /// The first event of a lane.
@@ -91,14 +99,23 @@ impl Context {
                 return self.set_aside(&head, row, failure).await;
             }
         };
-        if row.not_before > unix_millis() {
-            return Ok(Outcome::NotBefore(row.not_before));
+        if let Some(rest) = rest(row.not_before, unix_millis()) {
+            return Ok(Outcome::Rest(rest));
+        }
+        if row.attempts == 0
+            && let Some(kind) = age::expired(&row, unix_millis())
+        {
+            return self.drop_expired(&head, &row, &kind).await;
         }
         let handled = AssertUnwindSafe(self.handle(&head, &row)).catch_unwind().await;
         let failure = match handled {
             Ok(Ok(Ok(()))) => {
                 self.forget_journal(head.number);
                 return Ok(Outcome::Done { more: head.more });
+            }
+            Ok(Ok(Err(failure))) if failure.paused => {
+                tracing::debug!(plugin = %failure.plugin, event = head.number, ?lane, "an event waits for a paused plugin");
+                return Ok(Outcome::Paused);
             }
             Ok(Ok(Err(failure))) => failure,
             Ok(Err(error)) => return Err(error),
@@ -112,12 +129,16 @@ impl Context {
         if !failure.retry || row.attempts >= self.max_attempts {
             return self.set_aside(&head, row, failure).await;
         }
-        row.not_before = unix_millis().saturating_add(millis(backoff::delay(row.attempts, rand::random())));
-        let not_before = row.not_before;
+        let rest = backoff::delay(row.attempts, rand::random());
+        row.not_before = unix_millis().saturating_add(millis(rest));
+        if age::expired(&row, row.not_before).is_some() {
+            // It would be too late for another attempt; a failure is kept all the same, for whoever mends it.
+            return self.set_aside(&head, row, failure).await;
+        }
         let ops = vec![Op::Put { key: head.key, value: row.encode() }];
         self.must_commit(Commit { ops, ..Commit::default() }).await?;
         metrics::counter!("botyard_events_total", "outcome" => "retried").increment(1);
-        Ok(Outcome::NotBefore(not_before))
+        Ok(Outcome::Rest(rest))
     }
 
     fn head(&self, lane: Lane) -> Result<Option<Head>, store::Error> {
@@ -168,7 +189,7 @@ impl Context {
             matched: Vec::new(),
             event: plugin::Event::Other((String::new(), String::new())),
         };
-        let routes = self.routes.load_full();
+        let (routes, paused) = (self.routes.load_full(), self.paused.load_full());
         let raw = match &row.event {
             StoredEvent::Update(raw) => raw,
             StoredEvent::Timer { plugin, conversation, id, name, payload, due } => {
@@ -177,6 +198,9 @@ impl Context {
                         "plugin `{plugin}`, which set this timer, is not configured"
                     ))));
                 };
+                if paused.contains(&plugin.name) {
+                    return Ok(Err(Failure::paused(&plugin.name)));
+                }
                 invocation.conversation = *conversation;
                 invocation.event = plugin::Event::Timer(plugin::Timer {
                     id: *id,
@@ -202,6 +226,12 @@ impl Context {
             metrics::counter!("botyard_events_total", "outcome" => "unrouted").increment(1);
             return Ok(Ok(tx));
         }
+        // Whoever would be asked first; so that waiting costs no run, of an observer say.
+        if let Some(first) = candidates.iter().find(|candidate| !candidate.observes)
+            && paused.contains(&first.plugin.name)
+        {
+            return Ok(Err(Failure::paused(&first.plugin.name)));
+        }
         invocation.event = plugin::Event::Update(plugin::Update {
             id: view.id.map_or(0, |id| id.0),
             kind: view.kind.clone().into_owned(),
@@ -219,6 +249,13 @@ impl Context {
             raw: raw.clone().into_owned(),
         });
         for Candidate { plugin, observes, matched } in candidates {
+            if paused.contains(&plugin.name) {
+                if observes {
+                    // As with one that fails: who only looks on must not keep the event from those that handle it.
+                    continue;
+                }
+                return Ok(Err(Failure::paused(&plugin.name)));
+            }
             invocation.conversation = conversation(&plugin, &view);
             invocation.matched = matched;
             invocation.journal = self.journal(head.number, observes);
@@ -316,6 +353,15 @@ impl Context {
         commit
     }
 
+    async fn drop_expired(&self, head: &Head, row: &InboxRow, kind: &str) -> Result<Outcome, store::Error> {
+        let age = Duration::from_millis(unix_millis().saturating_sub(row.received));
+        tracing::debug!(event = head.number, lane = ?head.lane, kind, ?age, "an event came too late to matter and is dropped");
+        let ops = vec![Op::Delete { key: head.key.clone() }];
+        self.must_commit(Commit { ops, ..Commit::default() }).await?;
+        metrics::counter!("botyard_events_total", "outcome" => "expired").increment(1);
+        Ok(Outcome::Done { more: head.more })
+    }
+
     async fn set_aside(&self, head: &Head, row: InboxRow, failure: Failure) -> Result<Outcome, store::Error> {
         tracing::error!(
             plugin = %failure.plugin, version = failure.version, event = head.number, lane = ?head.lane,
@@ -368,7 +414,13 @@ impl Context {
 impl Failure {
     /// What no further attempt would change.
     fn of_host(reason: String) -> Self {
-        Self { plugin: PluginName::new(""), version: String::new(), reason, backtrace: String::new(), retry: false }
+        let (version, backtrace) = (String::new(), String::new());
+        Self { plugin: PluginName::new(""), version, reason, backtrace, retry: false, paused: false }
+    }
+
+    /// No attempt was made.
+    fn paused(plugin: &PluginName) -> Self {
+        Self { plugin: plugin.clone(), retry: true, paused: true, ..Self::of_host("it is paused".to_owned()) }
     }
 
     fn of_plugin(plugin: &Plugin, error: RunError) -> Self {
@@ -382,6 +434,7 @@ impl Failure {
                 _ => String::new(),
             },
             retry,
+            paused: false,
         }
     }
 }
@@ -399,6 +452,32 @@ fn seed(bot: BotId, number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// How long an event has still to wait at `now`. More than the longest backoff is none: the clock was set back.
+fn rest(not_before: u64, now: u64) -> Option<Duration> {
+    let left = Duration::from_millis(not_before.checked_sub(now)?);
+    (!left.is_zero() && left <= backoff::CAP).then_some(left)
+}
+
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_holds_no_event() {
+        let day = 24 * 3600 * 1000;
+        for (not_before, now, wait) in [
+            (0, 5, None),
+            (5, 5, None),
+            (7, 5, Some(Duration::from_millis(2))),
+            (30_005, 5, Some(backoff::CAP)),
+            (5 + day, 5, None),
+            (u64::MAX, 0, None),
+        ] {
+            assert_eq!(rest(not_before, now), wait);
+        }
+    }
 }

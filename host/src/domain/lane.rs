@@ -1,5 +1,7 @@
 //! Lanes: which events must not overtake each other.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{ChatId, UserId};
@@ -54,6 +56,17 @@ impl Lane {
     #[must_use]
     pub fn is_urgent(self) -> bool {
         matches!(self, Lane::Urgent(_))
+    }
+}
+
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lane::Urgent(user) => write!(f, "urgent {user}"),
+            Lane::Chat(chat) => write!(f, "chat {chat}"),
+            Lane::User(user) => write!(f, "user {user}"),
+            Lane::Other => f.write_str("other"),
+        }
     }
 }
 

@@ -86,6 +86,16 @@ impl<'a> UpdateView<'a> {
         self.callback_data = content.data.and_then(string);
     }
 
+    /// Why it can't be handled as an update, if that is so.
+    #[must_use]
+    pub fn defect(&self) -> Option<&'static str> {
+        match self.id {
+            None => Some("its update_id is missing or not a whole number"),
+            Some(_) if self.kind.is_empty() => Some("it has no content"),
+            Some(_) => None,
+        }
+    }
+
     /// The lane that the event waits in.
     #[must_use]
     pub fn lane(&self) -> Lane {

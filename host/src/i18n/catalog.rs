@@ -1,15 +1,22 @@
 //! Reading catalogs, and one message out of one catalog.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use fluent_bundle::concurrent::FluentBundle;
-use fluent_bundle::{FluentArgs, FluentError, FluentResource};
+use fluent_bundle::{FluentArgs, FluentError, FluentResource, FluentValue, builtins};
 use unic_langid::LanguageIdentifier;
 
 pub(super) type Bundle = FluentBundle<FluentResource>;
 
-/// Placeables within each other.
+/// Placeables and calls within each other.
 const DEEPEST: usize = 20;
+/// Bytes of a catalog: a message can stand for another one a hundred times.
+const LARGEST: usize = 1 << 20;
+/// Bytes of a translation; what comes after them is left out. Telegram takes 4,096 characters.
+const LONGEST: usize = 64 << 10;
+/// Digits behind the point that a catalog can ask for.
+const MOST_DIGITS: usize = 100;
 
 /// Why catalogs can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +38,14 @@ pub enum Error {
         message: String,
         /// What is wrong with it.
         problem: String,
+    },
+    /// A catalog has too many bytes.
+    #[error("catalog `{catalog}` has {size} bytes; at most {LARGEST} are possible")]
+    TooLarge {
+        /// The catalog.
+        catalog: String,
+        /// Its bytes.
+        size: usize,
     },
     /// A catalog says the same message twice.
     #[error("catalog `{catalog}`: the message `{message}` is there twice")]
@@ -92,11 +107,33 @@ pub(super) fn format(bundle: &Bundle, key: &str, args: &FluentArgs<'_>) -> Optio
     };
     // What can't be resolved stands in the text in its source form, which tells more than no text at all.
     let mut unresolved = Vec::new();
-    let text = bundle.format_pattern(pattern, Some(args), &mut unresolved).into_owned();
-    if !unresolved.is_empty() {
+    let mut text = Bounded(String::new());
+    let is_whole = bundle.write_pattern(&mut text, pattern, Some(args), &mut unresolved).is_ok();
+    if !unresolved.is_empty() || !is_whole {
         tracing::debug!(key, problems = unresolved.len(), "a translation is not complete");
     }
-    Some(text)
+    Some(text.0)
+}
+
+/// A text that takes no more than [`LONGEST`] bytes.
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        let left = LONGEST - self.0.len();
+        self.0.push_str(more.split_at(more.floor_char_boundary(left)).0);
+        if more.len() > left { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// Fluent's own `NUMBER`, which would write as many zeros as it is asked for.
+fn number<'a>(positional: &[FluentValue<'a>], named: &FluentArgs<'_>) -> FluentValue<'a> {
+    let mut value = builtins::NUMBER(positional, named);
+    if let FluentValue::Number(number) = &mut value {
+        let digits = &mut number.options.minimum_fraction_digits;
+        *digits = digits.map(|digits| digits.min(MOST_DIGITS));
+    }
+    value
 }
 
 /// The bundle of a locale, made where there is none yet.
@@ -111,7 +148,7 @@ fn bundle<'a>(
         let mut bundle = Bundle::new_concurrent(vec![locale.clone()]);
         // Isolation marks would surround every variable; Telegram's clients show them as they please.
         bundle.set_use_isolating(false);
-        bundle.add_builtins().expect("a new bundle has no functions yet");
+        bundle.add_function("NUMBER", number).expect("a new bundle has no functions yet");
         loaded.push((locale, bundle));
         loaded.len() - 1
     });
@@ -119,6 +156,9 @@ fn bundle<'a>(
 }
 
 fn parse(catalog: &str, source: &str) -> Result<FluentResource, Error> {
+    if source.len() > LARGEST {
+        return Err(Error::TooLarge { catalog: catalog.to_owned(), size: source.len() });
+    }
     if let Some((line, message)) = too_deep(source) {
         let problem = format!("more than {DEEPEST} placeables within each other");
         return Err(Error::Syntax { catalog: catalog.to_owned(), line, message: message.to_owned(), problem });
@@ -138,19 +178,20 @@ fn parse(catalog: &str, source: &str) -> Result<FluentResource, Error> {
     })
 }
 
-/// The first message with too many braces in each other, which the parser would follow until the stack ends.
+/// The first message with too many braces and brackets in each other, which the parser would follow until the stack
+/// ends.
 fn too_deep(source: &str) -> Option<(usize, &str)> {
     let (mut depth, mut message) = (0_usize, "");
     for (index, line) in source.lines().enumerate() {
-        // Only a new message begins at the margin, or the brace that ends one.
-        if line.starts_with(|first: char| !first.is_whitespace() && first != '}') {
-            depth = 0;
-            message = line.split('=').next().unwrap_or_default().trim();
+        if let Some(begun) = begins_message(line) {
+            (depth, message) = (0, begun);
         }
         for byte in line.bytes() {
             match byte {
                 b'{' => depth += 1,
-                b'}' => depth = depth.saturating_sub(1),
+                // Elsewhere it is text.
+                b'(' if depth > 0 => depth += 1,
+                b'}' | b')' => depth = depth.saturating_sub(1),
                 _ => {}
             }
             if depth > DEEPEST {
@@ -159,6 +200,17 @@ fn too_deep(source: &str) -> Option<(usize, &str)> {
         }
     }
     None
+}
+
+/// The message that begins with this line. Inside of a placeable no line can look like that, though it may well
+/// begin at the margin.
+fn begins_message(line: &str) -> Option<&str> {
+    let (id, _) = line.split_once('=')?;
+    let id = id.trim_end_matches(' ');
+    let name = id.strip_prefix('-').unwrap_or(id);
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    is_name.then_some(id)
 }
 
 fn twice(catalog: &str, errors: &[FluentError]) -> Error {

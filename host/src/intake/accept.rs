@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tokio::sync::mpsc;
 
-use super::batch::{self, Content};
+use super::batch::{self, Content, Item};
 use super::seen::{Changes, Seen};
 use crate::clock::unix_millis;
 use crate::domain::{BotId, Lane};
@@ -13,7 +13,10 @@ use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::meta::{self, PollRow};
 use crate::store::rows::seen::{self, SeenRow};
 use crate::store::rows::{Unreadable, prefix_end};
-use crate::store::{self, Commit, CommitError, OnDurable, Op, Store};
+use crate::store::{self, Commit, CommitError, OnDurable, Op, Receipt, Store};
+
+/// An ordinary batch is one commit; one of large updates is several.
+const BYTES_PER_COMMIT: usize = 128 << 10;
 
 /// Why a batch was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -86,11 +89,26 @@ impl Ledger {
             self.poll.epoch += 1;
             self.seen = Seen::default();
         }
+        let (mut rest, mut receipt) = (&items[..], None);
+        while !rest.is_empty() {
+            let (part, others) = rest.split_at(part_length(rest));
+            receipt = Some(self.take(part, &mut accepted).await?);
+            rest = others;
+        }
+        // What is durable is a prefix: the last part stands for all.
+        if let Some(receipt) = receipt {
+            receipt.durable().await?;
+        }
+        Ok(accepted)
+    }
+
+    /// Stores a part of a batch, with the offset that confirms just that.
+    async fn take(&mut self, items: &[Item<'_>], accepted: &mut Accepted) -> Result<Receipt, Error> {
         let now = unix_millis();
         let mut seen = self.seen.clone();
         let (mut changes, mut ops, mut lanes) =
             (Changes::default(), Vec::with_capacity(items.len() + 4), HashSet::new());
-        for item in &items {
+        for item in items {
             if !seen.insert(item.id.0, now, &mut changes) {
                 accepted.duplicates += 1;
                 continue;
@@ -110,7 +128,8 @@ impl Ledger {
                 }
             }
         }
-        let poll = PollRow { offset: last.saturating_add(1), ..self.poll.clone() };
+        let offset = items.last().map_or(self.poll.offset, |last| last.id.0.saturating_add(1));
+        let poll = PollRow { offset, ..self.poll.clone() };
         let epoch = poll.epoch;
         ops.push(Op::Put { key: meta::key(self.bot), value: poll.encode() });
         ops.extend(changes.delete.iter().map(|&first| Op::Delete { key: seen::key(self.bot, epoch, first) }));
@@ -124,14 +143,24 @@ impl Ledger {
             // Nobody listens any more while the host stops; the rows are in the inbox.
             arrivals.send(lanes).ok();
         }));
-        match self.store.commit(Commit { reads: Vec::new(), ops, on_durable }).await {
-            Ok(receipt) => receipt.durable().await?,
+        let receipt = match self.store.commit(Commit { reads: Vec::new(), ops, on_durable }).await {
+            Ok(receipt) => receipt,
             Err(CommitError::Store(error)) => return Err(error.into()),
             Err(CommitError::Conflict { .. }) => unreachable!("the commit reads nothing"),
-        }
+        };
         (self.poll, self.seen) = (poll, seen);
-        Ok(accepted)
+        Ok(receipt)
     }
+}
+
+/// How many of the items go into one commit: the database keeps what large ones leave behind for long.
+fn part_length(items: &[Item<'_>]) -> usize {
+    let mut bytes = 0;
+    let fitting = items.iter().take_while(|item| {
+        bytes += item.raw.len();
+        bytes <= BYTES_PER_COMMIT
+    });
+    fitting.count().max(1)
 }
 
 fn unreadable(event: StoredEvent, reason: &str, now: u64) -> Vec<u8> {

@@ -35,9 +35,7 @@ pub(super) fn split(body: &str, offset: Option<i64>) -> Result<Vec<Item<'_>>, se
     let mut items = Vec::with_capacity(elements.len());
     for (place, (raw, view)) in elements.iter().zip(&views).enumerate() {
         let content = match view {
-            Some(UpdateView { id: Some(_), kind, .. }) if kind.is_empty() => Content::Unreadable("it has no content"),
-            Some(view @ UpdateView { id: Some(_), .. }) => Content::Update(view.lane()),
-            Some(_) => Content::Unreadable("its update_id is missing or not a whole number"),
+            Some(view) => view.defect().map_or_else(|| Content::Update(view.lane()), Content::Unreadable),
             None => Content::Unreadable("it is not a JSON object"),
         };
         let Some(id) = ids.get(place).copied().flatten().or_else(|| infer(&ids, place, offset)) else {
@@ -52,9 +50,9 @@ pub(super) fn split(body: &str, offset: Option<i64>) -> Result<Vec<Item<'_>>, se
 /// Ids of one batch are consecutive, so a neighbour tells the missing one.
 fn infer(ids: &[Option<i64>], place: usize, offset: Option<i64>) -> Option<i64> {
     let away = |distance: usize| i64::try_from(distance).ok();
-    let before = ids.iter().take(place).rev().enumerate().find_map(|(n, id)| Some((*id)? + away(n + 1)?));
-    let after = || ids.iter().skip(place + 1).enumerate().find_map(|(n, id)| Some((*id)? - away(n + 1)?));
-    before.or_else(after).or_else(|| Some(offset? + away(place)?))
+    let before = ids.iter().take(place).rev().enumerate().find_map(|(n, id)| (*id)?.checked_add(away(n + 1)?));
+    let after = || ids.iter().skip(place + 1).enumerate().find_map(|(n, id)| (*id)?.checked_sub(away(n + 1)?));
+    before.or_else(after).or_else(|| offset?.checked_add(away(place)?))
 }
 
 #[cfg(test)]
@@ -83,6 +81,14 @@ mod tests {
         assert_eq!(ids(r#"[{"update_id":8,"poll":{}}, null]"#, None), [8, 9]);
         assert_eq!(ids("[null, null]", Some(40)), [40, 41], "the offset tells where the batch begins");
         assert!(ids("[null]", None).is_empty(), "nothing tells");
+    }
+
+    #[test]
+    fn no_id_is_too_large_to_have_a_neighbour() {
+        let (max, min) = (i64::MAX, i64::MIN);
+        ids(&format!(r#"[{{"update_id":{max},"poll":{{}}}}, {{}}]"#), Some(max));
+        ids(&format!(r#"[{{}}, {{"update_id":{min},"poll":{{}}}}]"#), None);
+        ids("[{}, {}]", Some(max));
     }
 
     #[test]

@@ -14,8 +14,6 @@ use crate::telegram::{self, Client};
 
 /// The most updates that one poll may bring; Telegram's maximum.
 const LIMIT: u8 = 100;
-/// A server that answers an empty long poll sooner than this does not wait as it should.
-const HASTY: Duration = Duration::from_millis(100);
 /// How long the last confirmation may take when the host stops.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -55,7 +53,7 @@ impl Poller {
     /// When the store fails.
     pub async fn run(self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         let mut ledger = Ledger::open(self.store.clone(), self.bot, self.fingerprint, self.arrivals.clone())?;
-        let mut failures = 0;
+        let (mut failures, mut empty) = (0, 0);
         // The first poll does not wait: whether all is well is to be known soon.
         let mut probe = true;
         loop {
@@ -75,8 +73,8 @@ impl Poller {
                 Ok(new) => {
                     (failures, probe) = (0, false);
                     self.status.send_replace(PollStatus { last_good: Some(Instant::now()), problem: None });
-                    let hasty = new == 0 && asked.elapsed() < HASTY && timeout > HASTY;
-                    if hasty { HASTY / 4 } else { Duration::ZERO }
+                    empty = if new > 0 { 0 } else { empty + 1 };
+                    wait::after_nothing(empty, asked.elapsed())
                 }
                 Err(trouble) => {
                     failures += 1;

@@ -2,6 +2,7 @@
 //!
 //! - Every wait but flood control's grows with the failures in a row and has an upper bound.
 //! - A 429 waits what Telegram says, never less.
+//! - A server that has nothing new and does not wait is not asked in a hot loop.
 //! - Two time-outs in a row, and the connections are thought dead.
 //! - Only a refused token ends polling: nothing but another token could help.
 
@@ -50,6 +51,18 @@ pub(super) fn again(failures: u32, dice: f64) -> Next {
     Next::Wait { pause: backoff::delay(failures.saturating_add(1), dice), probe: false, rebuild: false }
 }
 
+/// After `empty` good answers in a row that held nothing new, the last of them within `took`. A server that answers
+/// sooner than any long poll ends, be it with nothing or with what it told before, is not asked without a pause.
+pub(super) fn after_nothing(empty: u32, took: Duration) -> Duration {
+    const FIRST: Duration = Duration::from_millis(25);
+    const LONGEST: Duration = Duration::from_secs(1);
+    if empty > 0 && took < LONGEST {
+        FIRST.saturating_mul(1 << (empty - 1).min(16)).min(LONGEST)
+    } else {
+        Duration::ZERO
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +86,14 @@ mod tests {
         let pauses: Vec<_> = (0..6).map(|failures| pause(&error, failures).as_secs()).collect();
         assert_eq!(pauses, [5, 10, 20, 30, 30, 30]);
         assert!(matches!(after(&error, 0, POLL, 1.0), Next::Wait { probe: true, .. }));
+    }
+
+    #[test]
+    fn a_server_that_does_not_wait_is_asked_less_and_less() {
+        let pauses: Vec<_> = (0..9).map(|empty| after_nothing(empty, Duration::ZERO).as_millis()).collect();
+        assert_eq!(pauses, [0, 25, 50, 100, 200, 400, 800, 1_000, 1_000]);
+        assert_eq!(after_nothing(u32::MAX, Duration::ZERO), Duration::from_secs(1));
+        assert_eq!(after_nothing(5, Duration::from_secs(2)), Duration::ZERO, "it did wait");
     }
 
     #[test]

@@ -88,6 +88,9 @@ fn failed(error: impl fmt::Display) -> wasmtime::Error {
     HostFailed(error.to_string()).into()
 }
 
+/// What remembering one read takes, besides what was read.
+const READ_BYTES: usize = 256;
+
 /// The error text of everything that a plugin can't do while it is described.
 const DESCRIBING: &str = "nothing can be done while the plugin describes itself";
 
@@ -150,9 +153,10 @@ impl Run {
         Ok(())
     }
 
-    /// Counts bytes read, where the interface has no error to give: the run ends.
+    /// Counts bytes read, and that they are remembered until the commit, also where nothing was found. The interface
+    /// has no error to give: the run ends.
     fn charge_read(&mut self, bytes: usize) -> wasmtime::Result<()> {
-        self.charge_data(bytes).map_err(wasmtime::Error::msg)
+        self.charge_data(READ_BYTES + bytes).map_err(wasmtime::Error::msg)
     }
 
     /// The moment from which on something that lives `ttl` seconds is gone; 0 for never.
@@ -180,6 +184,6 @@ impl From<types::StateKey> for Conversation {
 }
 
 /// The first `most` bytes of a text, less where that would split a character.
-fn shorten(text: &mut String, most: usize) {
+pub(super) fn shorten(text: &mut String, most: usize) {
     text.truncate(text.floor_char_boundary(most));
 }

@@ -6,8 +6,17 @@ use super::bindings::exports::botyard::plugin::handler as wire;
 use super::grants;
 use crate::domain::KeyStrategy;
 
-/// Compiled regular expressions may not be larger than this.
-const REGEX_BYTES: usize = 1 << 20;
+/// A compiled regular expression may not be larger than this. At its worst one of this size takes 30 ms for the
+/// longest text, on the host's time.
+const REGEX_BYTES: usize = 512 << 10;
+/// Nor may all of a plugin's together.
+const ALL_REGEX_BYTES: usize = 2 << 20;
+/// Ways in which events reach a plugin.
+const MOST_FILTERS: usize = 256;
+/// Names in one list.
+const MOST_NAMES: usize = 1_000;
+/// Bytes of a text.
+const TEXT_BYTES: usize = 1_000;
 /// Callback data has at most 64 bytes.
 const CALLBACK_BYTES: usize = 64;
 const CHAT_TYPES: [&str; 4] = ["private", "group", "supergroup", "channel"];
@@ -71,6 +80,22 @@ impl Manifest {
             problems.push(error.to_string());
             KeyStrategy::default()
         });
+        let (name, version) = (&manifest.name, &manifest.version);
+        for (what, text) in [("name", name), ("version", version), ("description", &manifest.description)] {
+            if text.len() > TEXT_BYTES || text.contains(char::is_control) {
+                problems.push(format!("its {what} has control characters, or more than {TEXT_BYTES} bytes"));
+            }
+        }
+        if manifest.filters.len() > MOST_FILTERS {
+            return Err(format!("{} filters; at most {MOST_FILTERS} are possible", manifest.filters.len()));
+        }
+        let lists = manifest.filters.iter().flat_map(|filter| [&filter.kinds, &filter.commands, &filter.states]);
+        let lengths = lists.map(Vec::len).chain([manifest.methods.len(), manifest.commands.len()]);
+        if let Some(length) = lengths.max().filter(|length| *length > MOST_NAMES) {
+            return Err(format!("{length} names in one list; at most {MOST_NAMES} are possible"));
+        }
+        let n_patterns = manifest.filters.iter().filter(|filter| filter.text_regex.is_some()).count();
+        let regex_bytes = REGEX_BYTES.min(ALL_REGEX_BYTES / n_patterns.max(1));
         for method in manifest.methods.iter().filter(|method| !grants::is_method_pattern(method)) {
             problems.push(format!("`{method}` is not the name of a Bot API method"));
         }
@@ -82,7 +107,9 @@ impl Manifest {
             .into_iter()
             .enumerate()
             .map(|(index, filter)| {
-                check_filter(filter, &mut |problem| problems.push(format!("filter {}: {problem}", index + 1)))
+                check_filter(filter, regex_bytes, &mut |problem| {
+                    problems.push(format!("filter {}: {problem}", index + 1))
+                })
             })
             .collect();
         if !problems.is_empty() {
@@ -103,7 +130,7 @@ impl Manifest {
     }
 }
 
-fn check_filter(filter: wire::Filter, problem: &mut dyn FnMut(String)) -> Filter {
+fn check_filter(filter: wire::Filter, regex_bytes: usize, problem: &mut dyn FnMut(String)) -> Filter {
     for kind in filter.kinds.iter().filter(|kind| !is_word(kind)) {
         problem(format!("`{kind}` is not a kind of update"));
     }
@@ -117,8 +144,13 @@ fn check_filter(filter: wire::Filter, problem: &mut dyn FnMut(String)) -> Filter
         problem(format!("a callback prefix of more than {CALLBACK_BYTES} bytes never matches"));
     }
     let text_regex = filter.text_regex.and_then(|pattern| {
-        let regex = RegexBuilder::new(&pattern).size_limit(REGEX_BYTES).build();
-        regex.map_err(|error| problem(format!("`{pattern}` is not a regular expression: {error}"))).ok()
+        let regex = RegexBuilder::new(&pattern).size_limit(regex_bytes).build();
+        // The error's text holds the pattern once more.
+        regex
+            .map_err(|error| {
+                problem(format!("`{pattern:.80}` is not a regular expression: {:.400}", error.to_string()))
+            })
+            .ok()
     });
     Filter {
         kinds: filter.kinds,
@@ -180,6 +212,23 @@ mod tests {
         let manifest = Manifest::check(manifest(filter())).unwrap();
         assert_eq!(manifest.key, KeyStrategy::UserInChat);
         assert!(manifest.filters[0].text_regex.as_ref().unwrap().is_match("well, HELLO"));
+    }
+
+    #[test]
+    fn lists_and_patterns_have_an_end() {
+        let refusal = |manifest| Manifest::check(manifest).unwrap_err();
+        let many = wire::Manifest { filters: vec![filter(); 300], ..manifest(filter()) };
+        assert!(refusal(many).contains("300 filters"));
+        let long = wire::Filter { commands: (0..2_000).map(|n| format!("c{n}")).collect(), ..filter() };
+        assert!(refusal(manifest(long)).contains("2000"));
+        // Each of them costs every text time and memory.
+        for pattern in [r"\w{100}", "(a{100}){1000}", &"x".repeat(100_000)] {
+            let heavy = wire::Filter { text_regex: Some(pattern.to_owned()), ..filter() };
+            let text = refusal(manifest(heavy));
+            assert!(text.contains("regular expression") && text.len() < 1_000, "{text:.2000}");
+        }
+        let nameless = wire::Manifest { name: "a\nb".into(), ..manifest(filter()) };
+        assert!(refusal(nameless).contains("name"));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wasmtime::{Store, Trap, WasmBacktrace};
 
-use super::api::{Host, HostFailed, Run, read_state};
+use super::api::{Host, HostFailed, Run, read_state, shorten};
 use super::bindings::PluginPre;
 use super::bindings::botyard::types::types::{self as wire, State};
 use super::bindings::exports::botyard::plugin::handler as exported;
@@ -26,6 +26,9 @@ use crate::domain::{BotId, Conversation, Lane};
 use crate::store::Tx;
 use crate::store::rows::fsm::{StateRow, aside_key, key};
 
+/// Bytes of a guest's own words that are kept and logged.
+const REASON_BYTES: usize = 4 << 10;
+const BACKTRACE_BYTES: usize = 16 << 10;
 /// A plugin that describes itself is given at least this much.
 const DESCRIBE_CPU: Duration = Duration::from_secs(2);
 const DESCRIBE_TIME: Duration = Duration::from_secs(30);
@@ -162,7 +165,10 @@ impl Plugin {
         let result = answer.and_then(|answer| match answer {
             Ok(exported::Verdict::Done) => Ok(Verdict::Done),
             Ok(exported::Verdict::Pass) => Ok(Verdict::Pass),
-            Err(failure) => Err(RunError::Refused { message: failure.message, retry: failure.retry }),
+            Err(exported::Failure { mut message, retry }) => {
+                shorten(&mut message, REASON_BYTES);
+                Err(RunError::Refused { message, retry })
+            }
         });
         (host, result)
     }
@@ -190,15 +196,18 @@ impl Plugin {
             Ok(Ok(new)) if new.version != version => {
                 format!("it became version {} instead of {version}", new.version)
             }
-            Ok(Ok(new)) if new.bytes.len() as u64 > self.context.limits.state => {
-                format!("it grew to {} bytes (`limits.state`)", new.bytes.len())
+            Ok(Ok(new)) if (new.name.len() + new.bytes.len()) as u64 > self.context.limits.state => {
+                format!("it grew to {} bytes (`limits.state`)", new.name.len() + new.bytes.len())
             }
             Ok(Ok(new)) => {
                 let new = StateRow { name: new.name, version: new.version, expires: row.expires, bytes: new.bytes };
                 run.tx.put(key(run.bot, &self.name, &conversation), new.encode());
                 return (host, Ok(()));
             }
-            Ok(Err(problem)) => problem,
+            Ok(Err(mut problem)) => {
+                shorten(&mut problem, REASON_BYTES);
+                problem
+            }
             // Another attempt may well go better: nothing is said about the state.
             Err(error @ (RunError::OutOfTime(_) | RunError::Host(_))) => return (host, Err(error)),
             Err(error) => error.to_string(),
@@ -312,7 +321,9 @@ fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
     }
     // Its first line is a heading.
     let backtrace = error.downcast_ref::<WasmBacktrace>().map(ToString::to_string).unwrap_or_default();
-    let backtrace = backtrace.lines().skip(1).map(str::trim).collect::<Vec<_>>().join("\n");
+    let mut backtrace = backtrace.lines().skip(1).map(str::trim).collect::<Vec<_>>().join("\n");
+    // The names in it are the guest's.
+    shorten(&mut backtrace, BACKTRACE_BYTES);
     if let Some(panic) = host.panic.take() {
         return RunError::Panicked { message: panic.message, file: panic.file, line: panic.line, backtrace };
     }

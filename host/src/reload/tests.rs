@@ -22,11 +22,9 @@ impl Watched {
         let (paths, listed) = watch::channel(names.iter().map(|name| folder.path().join(name)).collect());
         let (sender, changed) = mpsc::channel(10);
         let (stop, stopping) = watch::channel(false);
-        tokio::spawn(watch(listed, sender, stopping));
-        let watched = Self { folder, paths, changed, _stop: stop };
-        // Until it has read what is there at the beginning.
-        tokio::time::sleep(SHORT).await;
-        watched
+        let watcher = Watcher::begin(listed, sender).await;
+        tokio::spawn(watcher.run(stopping));
+        Self { folder, paths, changed, _stop: stop }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -151,12 +149,28 @@ async fn without_events_a_regular_look_finds_it() {
     let path = folder.path().join("a");
     let (_paths, listed) = watch::channel(vec![path.clone()]);
     let (sender, mut changed) = mpsc::channel(1);
-    tokio::spawn(keep_watching(listed, sender, Folders::without_events(), Arc::new(Notify::new())));
+    let woken = Arc::new(Notify::new());
+    let watcher = Watcher::begin_with(listed, sender, Folders::without_events(), woken).await;
+    tokio::spawn(watcher.keep_watching());
     tokio::time::sleep(SHORT).await;
     fs::write(&path, "two").unwrap();
     let begin = Instant::now();
     assert_eq!(changed.recv().await, Some(path));
     assert!(begin.elapsed() <= LONG + QUIET + 2 * SHORT, "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
+async fn a_change_between_begin_and_run_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    one(folder.path());
+    let path = folder.path().join("a");
+    let (_paths, listed) = watch::channel(vec![path.clone()]);
+    let (sender, mut changed) = mpsc::channel(1);
+    let (_stop, stopping) = watch::channel(false);
+    let watcher = Watcher::begin(listed, sender).await;
+    fs::write(&path, "two").unwrap();
+    tokio::spawn(watcher.run(stopping));
+    assert_eq!(timeout(2 * LONG, changed.recv()).await.expect("it is noticed"), Some(path));
 }
 
 #[tokio::test]
@@ -166,8 +180,7 @@ async fn stops_when_told_even_while_nobody_takes_its_news() {
     let (_paths, listed) = watch::channel(files.clone());
     let (sender, changed) = mpsc::channel(1);
     let (stop, stopping) = watch::channel(false);
-    let watcher = tokio::spawn(watch(listed, sender, stopping));
-    tokio::time::sleep(SHORT).await;
+    let watcher = tokio::spawn(Watcher::begin(listed, sender).await.run(stopping));
     files.iter().for_each(|path| fs::write(path, "new").unwrap());
     tokio::time::sleep(2 * QUIET).await;
     stop.send(true).unwrap();

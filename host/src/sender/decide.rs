@@ -9,7 +9,7 @@
 //!   may have taken effect is tried again only if the call is to be made at least once.
 //! - An outage loses nothing, however long it is: a call is given up for its age or its failures only when others
 //!   succeed meanwhile. Then the trouble is its own, and its chat should not wait for it. Where nobody else sends
-//!   anything, but Telegram answers other questions, that takes a day.
+//!   anything, but a server answers, that takes a day.
 //! - An old call that does not fail is sent: age alone ends nothing, since a chat that had to wait for hours, by a
 //!   flood or an outage, has not had its answer yet. Queries are the exception: nobody can answer a late one.
 
@@ -49,7 +49,7 @@ pub(super) struct History {
     pub(super) at_most_once: bool,
     /// Calls in other lanes have succeeded while this one failed.
     pub(super) others_succeed: bool,
-    /// Some call, be it a poll, was answered well a moment ago.
+    /// A server has answered, though not well: there is no such outage that lasts a day.
     pub(super) reachable: bool,
 }
 

@@ -121,7 +121,11 @@ impl Sender {
             }
         };
         match result {
-            Ok(result) => Ok(text(result)),
+            Ok(result) => {
+                let mut result = text(result);
+                self.shared.client.redact(&mut result);
+                Ok(result)
+            }
             Err(error) => {
                 if !reads && !is_chat_action(method) && is_unclear(&error) {
                     let row = entry(plugin, method, lane, &params, &error);

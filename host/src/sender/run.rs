@@ -33,7 +33,7 @@ const LONG_FLOOD: Duration = Duration::from_secs(30);
 const VERY_LONG_FLOOD: Duration = Duration::from_secs(300);
 /// So many failed calls without a success between them are an outage.
 const OUTAGE: u32 = 5;
-/// While something succeeded within so long, Telegram is there.
+/// While a call succeeded within so long, Telegram takes calls.
 const HEALTHY: Duration = Duration::from_secs(60);
 
 /// A call that has ended.
@@ -67,7 +67,8 @@ struct Loop<'a> {
     backlog_end: u64,
     queue: Gauge,
     failed_in_a_row: u32,
-    succeeded_at: Option<Instant>,
+    /// When Telegram last took a call. Polls don't count: they can do well while sending is out of order.
+    last_success: Option<Instant>,
     ledger: Ledger,
     actions: Actions,
 }
@@ -83,7 +84,7 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         backlog_end: 0,
         queue: gauge!("botyard_send_queue"),
         failed_in_a_row: 0,
-        succeeded_at: None,
+        last_success: None,
         ledger: Ledger::new(shared.bot),
         actions: Actions::default(),
     };
@@ -221,7 +222,7 @@ impl Loop<'_> {
     fn finish_row(&mut self, lane: Lane, number: u64, ending: Ending, now: Instant) {
         match ending {
             Ending::Called(row, params, Ok(())) => {
-                self.note_success();
+                self.note_success(now);
                 tracing::debug!(plugin = %row.plugin, event = row.event, method = row.method, "sent");
                 self.row_done(lane, number, weight_of(&row.method, &params), now);
             }
@@ -254,12 +255,12 @@ impl Loop<'_> {
         let weight = weight_of_failed(error, &row.method, params);
         match decide::next(error, history, rand::random()) {
             Next::Done => {
-                self.note_success();
+                self.note_success(now);
                 tracing::debug!(%plugin, chat_id, event = row.event, %error, "as good as sent");
                 self.row_done(lane, number, weight, now);
             }
             Next::Refused => {
-                self.note_success();
+                self.note_success(now);
                 tracing::warn!(%plugin, chat_id, event = row.event, "{error}");
                 counter!("botyard_send_dropped_total", "reason" => error.outcome()).increment(1);
                 self.row_done(lane, number, 1, now);
@@ -305,7 +306,7 @@ impl Loop<'_> {
     fn finish_direct(&mut self, lane: Lane, mut direct: Direct, result: Result<Bytes, Error>, now: Instant) {
         let error = match result {
             Ok(result) => {
-                self.note_success();
+                self.note_success(now);
                 let weight = weight_of(&direct.method, &direct.params);
                 direct.answer(Ok(result));
                 return self.schedule.finish(lane, End::DirectDone, weight, None, now);
@@ -360,8 +361,8 @@ impl Loop<'_> {
             urgent: lane.is_urgent(),
             at_most_once: row.delivery == Delivery::AtMostOnce,
             // What succeeded before this call began to fail says nothing of the time since.
-            others_succeed: self.succeeded_at.is_some_and(|at| now - at < failing.min(HEALTHY)),
-            reachable: self.shared.client.succeeded_within(HEALTHY),
+            others_succeed: self.last_success.is_some_and(|at| now - at < failing.min(HEALTHY)),
+            reachable: matches!(error, Error::ServerError { .. }),
         }
     }
 
@@ -431,8 +432,8 @@ impl Loop<'_> {
         }
     }
 
-    fn note_success(&mut self) {
-        self.succeeded_at = Some(Instant::now());
+    fn note_success(&mut self, now: Instant) {
+        self.last_success = Some(now);
         if std::mem::take(&mut self.failed_in_a_row) >= OUTAGE {
             tracing::info!("Telegram answers again");
         }

@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::model::{Chat, ChatKind};
 use super::params::Params;
 use super::world::World;
+use crate::guard::Refused;
 
 /// A refusal.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +59,12 @@ impl ApiError {
             json["parameters"] = parameters.clone();
         }
         json.to_string().into_bytes()
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        Self::forbidden(&refused.to_string())
     }
 }
 

@@ -22,11 +22,11 @@ use tokio::task::JoinSet;
 
 use super::api::ApiError;
 use super::faults::Action;
-use super::guard;
 use super::hub::Hub;
 use super::params::{Params, percent_decode};
 use super::sim_api;
 use super::socket::{ResetSwitch, Socket};
+use crate::guard;
 
 /// Telegram takes uploads up to 50 MB.
 const BODY_LIMIT: usize = 50 << 20;
@@ -82,7 +82,7 @@ async fn handle(
         && let Some((token, method)) = rest.split_once('/')
     {
         let (token, method) = (percent_decode(token), method.to_owned());
-        return match hub.admits(&token).and_then(|()| guard::check_origin(request.headers())) {
+        return match hub.admits(&token).and_then(|()| Ok(guard::check_origin(request.headers())?)) {
             Ok(()) => bot_api(&hub, &reset, &method, request).await,
             Err(error) => Ok(refusal(&error)),
         };
@@ -92,7 +92,7 @@ async fn handle(
     }
     match guard::check_host(request.headers()).and_then(|()| guard::check_origin(request.headers())) {
         Ok(()) => Ok(router.call(request.map(Body::new)).await.unwrap_or_else(|never| match never {})),
-        Err(error) => Ok(refusal(&error)),
+        Err(refused) => Ok(refusal(&refused.into())),
     }
 }
 

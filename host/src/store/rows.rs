@@ -14,6 +14,7 @@ pub mod inbox;
 pub mod kv;
 pub mod meta;
 pub mod outbox;
+pub mod paused;
 pub mod seen;
 pub mod timer;
 pub mod unknown;

@@ -21,6 +21,17 @@ pub struct Tx {
     undo: Vec<(Vec<u8>, Option<Option<Bytes>>)>,
 }
 
+/// What [`Tx::page`] found.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The rows. Those that the run itself has deleted are not among them, but were read.
+    pub rows: Vec<(Bytes, Bytes)>,
+    /// Bytes that were read from the store, and are held until the commit.
+    pub bytes: usize,
+    /// Where there may be more.
+    pub next: Option<Vec<u8>>,
+}
+
 /// A place to roll back to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Savepoint {
@@ -82,24 +93,26 @@ impl Tx {
         self.appends.push((prefix, value));
     }
 
-    /// Rows in `[from, to)`, ascending, at most `limit`, its own writes among them. What it took from the
-    /// store must not change, nor be joined by other rows.
+    /// Some of the rows in `[from, to)`, ascending, its own writes among them: as far as the next `limit` rows of the
+    /// store reach. What it took from the store must not change, nor be joined by other rows.
     ///
     /// # Errors
     /// When the store can't be read.
-    pub fn range(&mut self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<(Bytes, Bytes)>, Error> {
+    pub fn page(&mut self, from: &[u8], to: &[u8], limit: usize) -> Result<Page, Error> {
         if from >= to {
-            return Ok(Vec::new());
+            return Ok(Page::default());
         }
-        let own = self.writes.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
-        // Each of its deletions may hide a row.
-        let n_hidden = own.clone().filter(|(_, value)| value.is_none()).count();
-        let store_limit = limit.saturating_add(n_hidden);
-        let seen = self.store.range(from, to, store_limit)?;
+        let seen = self.store.range(from, to, limit)?;
+        let bytes = seen.iter().map(|(key, value)| key.len() + value.len()).sum();
+        // Behind the last row that was looked at.
+        let next = seen.last().filter(|_| seen.len() == limit).map(|(key, _)| [&key[..], &[0]].concat());
+        let end = next.as_deref().unwrap_or(to);
+        let own = self.writes.range::<[u8], _>((Bound::Included(from), Bound::Excluded(end)));
         let mut rows: BTreeMap<Bytes, Option<Bytes>> = seen.iter().cloned().map(|(k, v)| (k, Some(v))).collect();
         rows.extend(own.map(|(key, value)| (Bytes::copy_from_slice(key), value.clone())));
-        self.ranges.push(Read::Range { from: from.to_vec(), to: to.to_vec(), limit: store_limit, seen });
-        Ok(rows.into_iter().filter_map(|(key, value)| Some((key, value?))).take(limit).collect())
+        let rows = rows.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+        self.ranges.push(Read::Range { from: from.to_vec(), to: to.to_vec(), limit, seen });
+        Ok(Page { rows, bytes, next })
     }
 
     /// Here.

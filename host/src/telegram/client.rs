@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,9 +22,6 @@ pub struct Client {
     /// For cleaning texts that came from outside; a transport in memory has none.
     token: Option<Token>,
     meter: Meter,
-    begun: Instant,
-    /// Milliseconds from `begun` to the last success; 0 before the first.
-    succeeded: AtomicU64,
 }
 
 impl Client {
@@ -41,8 +37,7 @@ impl Client {
     /// A client over a transport of the caller's.
     #[must_use]
     pub fn with_transport(transport: Arc<dyn Transport>) -> Self {
-        let (begun, succeeded) = (Instant::now(), AtomicU64::new(0));
-        Self { transport, token: None, meter: Meter::default(), begun, succeeded }
+        Self { transport, token: None, meter: Meter::default() }
     }
 
     /// Calls a method with a JSON object of parameters and answers with the `result`, JSON too.
@@ -63,23 +58,7 @@ impl Client {
         };
         let outcome = outcome.map_err(|error| self.cleaned(error));
         self.meter.record(method, outcome.as_ref().err(), begun.elapsed());
-        if outcome.is_ok() {
-            self.succeeded.store(self.age().max(1), Ordering::Relaxed);
-        }
         outcome
-    }
-
-    /// True if some call, whichever it was, has succeeded within the last `span`.
-    #[must_use]
-    pub fn succeeded_within(&self, span: Duration) -> bool {
-        match self.succeeded.load(Ordering::Relaxed) {
-            0 => false,
-            at => Duration::from_millis(self.age().saturating_sub(at)) <= span,
-        }
-    }
-
-    fn age(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Waits for updates; the result is a JSON array.
@@ -121,10 +100,17 @@ impl Client {
         self.transport.rebuild();
     }
 
+    /// Takes the token out of a text that is to go on to others: paths of a local server hold it, and webhooks may.
+    pub fn redact(&self, text: &mut String) {
+        if let Some(token) = &self.token {
+            token.redact(text);
+        }
+    }
+
     /// A proxy may answer with the URL that it was asked for.
     fn cleaned(&self, mut error: Error) -> Error {
-        if let (Some(token), Some(text)) = (&self.token, error.text_mut()) {
-            token.redact(text);
+        if let Some(text) = error.text_mut() {
+            self.redact(text);
         }
         error
     }

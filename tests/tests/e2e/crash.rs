@@ -1,65 +1,28 @@
 //! `kill -9` at any moment: every update answered, state exact, duplicates only where an answer was in flight.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use botyard::simulator::Bulk;
+use botyard_tests::chaos::{self, Options};
 use botyard_tests::plugin;
-use rand::Rng as _;
 
-use super::support::{builder, chats, delivered, simulator};
+use super::support::{builder, simulator};
 
-const UPDATES: u64 = 5_000;
-const CHATS: u64 = 100;
-const KILLS: usize = 6;
 /// Calls that a sender has in flight at most.
 const IN_FLIGHT: u64 = 128;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_lost_and_no_count_is_wrong_when_the_host_is_killed_again_and_again() {
-    let simulator = simulator().await;
-    simulator.start_load_mode(true);
-    let mut host = builder(&simulator).plugin("counter", &plugin("counter"), "").start();
-    let bulk = Bulk { text: "/count".to_owned(), ..Bulk::new(UPDATES, CHATS) };
-    simulator.push_updates(&bulk);
-    let mut kills = 0;
-    let mut random = rand::rng();
-    while kills < KILLS && simulator.delivered_in_all() < UPDATES {
-        tokio::time::sleep(Duration::from_millis(random.random_range(5..150))).await;
-        host.kill();
-        kills += 1;
-        host.start();
-    }
-    delivered(&simulator, UPDATES, Duration::from_secs(120)).await;
-    host.settle();
-
-    // Every run is seen in the count that it told, so the counts say how often each update took effect: an update
-    // that was lost leaves the last count too low, one that was handled twice leaves it too high.
-    let per_chat = UPDATES / CHATS;
-    let mut duplicates = 0;
-    let mut totals = HashMap::<u64, u64>::new();
-    for chat in chats(&bulk) {
-        let counts: Vec<(u64, u64)> = simulator.sequence(chat).iter().map(|text| counts(text)).collect();
-        let mut expected = 1;
-        for (here, all) in counts {
-            if here == expected {
-                expected += 1;
-                *totals.entry(all).or_default() += 1;
-            } else {
-                assert!(here < expected, "chat {chat}: {here} comes before {expected}");
-                duplicates += 1;
-            }
-        }
-        assert_eq!(expected - 1, per_chat, "chat {chat}");
-    }
-    assert!(totals.len() as u64 == UPDATES && totals.keys().max() == Some(&UPDATES), "the total is not exact");
-    assert!(duplicates <= IN_FLIGHT * kills as u64, "{duplicates} answers came twice in {kills} kills");
+    let options = Options { updates: 5_000, kills: 6, faults: false, reloads: false, seed: rand::random() };
+    let report = chaos::run(options, |_| {}).await;
+    assert!(report.is_clean() && report.kills > 0, "{report:?} with {options:?}");
+    assert!(report.repeated_answers <= IN_FLIGHT * u64::from(report.kills), "{report:?} with {options:?}");
 }
 
-/// `This chat: 3. All chats: 17.`
-fn counts(text: &str) -> (u64, u64) {
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
-    (numbers.next().expect("a count"), numbers.next().expect("a total"))
+#[tokio::test(flavor = "multi_thread")]
+async fn nor_when_the_network_breaks_and_the_plugin_is_replaced_meanwhile() {
+    let options = Options { updates: 2_000, kills: 10, faults: true, reloads: true, seed: rand::random() };
+    let report = chaos::run(options, |_| {}).await;
+    assert!(report.is_clean() && report.kills > 0, "{report:?} with {options:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

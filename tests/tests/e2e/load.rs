@@ -71,6 +71,20 @@ async fn a_thousand_contended_read_modify_writes_are_exact() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn runs_that_all_read_the_range_that_all_of_them_write_to_are_exact() {
+    let simulator = simulator().await;
+    simulator.start_load_mode(true);
+    let _host = builder(&simulator).plugin("guestbook", &guest("guestbook"), "limits = { cpu = \"5s\" }").start();
+    let bulk = Bulk { text: "/sign".to_owned(), ..Bulk::new(400, 400) };
+    simulator.push_updates(&bulk);
+    delivered(&simulator, 400, LONG).await;
+    let mut answers: Vec<u64> =
+        chats(&bulk).flat_map(|chat| simulator.sequence(chat)).map(|text| text.parse().expect("a number")).collect();
+    answers.sort_unstable();
+    assert_eq!(answers, (1..=400).collect::<Vec<u64>>(), "nobody has missed a name that was there already");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_thousand_waiting_updates_fit_into_little_memory() {
     let simulator = simulator().await;
     simulator.start_load_mode(false);
@@ -85,4 +99,16 @@ async fn a_hundred_thousand_waiting_updates_fit_into_little_memory() {
     host.kill();
     host.start();
     assert!(host.peak_resident_mib() < 200, "{} MiB after the restart", host.peak_resident_mib());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_updates_that_wait_fit_into_little_memory_too() {
+    let simulator = simulator().await;
+    simulator.start_load_mode(false);
+    let mut host = echo_host(&simulator, "config = { slow_ms = 60000 }\nlimits = { time = \"90s\" }");
+    // 16 kB each: the longest text there is.
+    let text = format!("slow{}", "😀".repeat(4_000));
+    simulator.push_updates(&Bulk { text, ..Bulk::new(8_000, 400) });
+    host.wait_until("all are taken in", |host| host.metrics().sum("botyard_updates_total", &["accepted"]) >= 8_000.0);
+    assert!(host.peak_resident_mib() < 350, "{} MiB", host.peak_resident_mib());
 }

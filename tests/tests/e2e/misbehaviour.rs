@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use botyard::simulator::{ALICE, BOTIR};
+use botyard::simulator::{ALICE, Action, BOTIR, Fault};
 use botyard_tests::{Host, guest, plugin};
 
 use super::support::{ask, builder, dead_letters, next, simulator};
@@ -125,4 +125,17 @@ async fn what_is_not_granted_is_denied_and_the_answer_says_what_to_add() {
     assert!(answer.contains("sendDice") && answer.contains("grants.methods"), "{answer}");
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(simulator.call_count("sendDice"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_plugin_sees_the_token_even_where_telegram_tells_it() {
+    let simulator = simulator().await;
+    let _host = builder(&simulator).plugin("calls", &guest("calls"), "").start();
+    // As a server of one's own answers: its folders are named after the tokens.
+    let path = "/var/lib/telegram-bot-api/4242:test-token-that-must-never-be-seen-anywhere/documents/file_0.pdf";
+    let body = serde_json::json!({ "ok": true, "result": { "file_path": path } }).to_string();
+    let answer = Action::Answer { status: 200, body, content_type: "application/json".to_owned(), applied: false };
+    simulator.add_fault(Fault::on("getFile", answer));
+    let answer = ask(&simulator, ALICE, "/call getFile").await;
+    assert!(answer.contains("documents/file_0.pdf") && !answer.contains("test-token"), "{answer}");
 }

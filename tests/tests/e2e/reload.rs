@@ -87,6 +87,30 @@ async fn a_broken_file_leaves_the_old_version_serving_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_whose_file_comes_after_its_entry_serves_then() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let late = folder.path().join("echo.wasm");
+    let mut host = builder(&simulator).plugin("counter", &plugin("counter"), "").start();
+    let config = std::fs::read_to_string(host.config_file()).expect("readable");
+    let wanted = format!("{config}\n[plugins.late]\npath = {:?}\n", late.display().to_string());
+    let readyz = |host: &Host, status, part: &str| {
+        host.get("/readyz").is_some_and(|(found, report)| found == status && report.contains(part))
+    };
+
+    std::fs::write(host.config_file(), &wanted).expect("writable");
+    host.wait_until("the plugin is missed", |host| readyz(host, 503, "plugins.late"));
+    std::fs::copy(plugin("echo"), &late).expect("writable");
+    host.wait_until("it serves", |host| readyz(host, 200, "\"notes\":[]"));
+    assert_eq!(ask(&simulator, ALICE, "there?").await, "there?");
+
+    std::fs::write(&late, "a text").expect("writable");
+    host.wait_until("it is noted", |host| readyz(host, 200, "plugins.late"));
+    std::fs::write(host.config_file(), &config).expect("writable");
+    host.wait_until("it is forgotten", |host| readyz(host, 200, "\"notes\":[]"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bot_toml_is_applied_live_and_a_wrong_one_changes_nothing() {
     let simulator = simulator().await;
     let mut host = builder(&simulator).plugin("echo", &plugin("echo"), "").start();
@@ -111,4 +135,76 @@ async fn bot_toml_is_applied_live_and_a_wrong_one_changes_nothing() {
     });
     host.wait_until("counter has gone", |_| true);
     assert_eq!(ask(&simulator, ALICE, "/count").await, "/count", "without counter, echo answers again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_whose_file_comes_later_serves_as_soon_as_it_is_there() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator).plugin("echo", &plugin("echo"), "").start();
+    let config = std::fs::read_to_string(host.config_file()).expect("readable");
+    let noted = |host: &Host| host.get("/readyz").is_some_and(|(_, report)| report.contains("counter"));
+    let later = host.folder().join("counter.wasm");
+    let entry = format!("{config}\n[plugins.counter]\npath = \"counter.wasm\"\npriority = 5\n");
+
+    std::fs::write(host.config_file(), &entry).expect("writable");
+    host.wait_until("the failure is noted", noted);
+    replace(&later, &plugin("counter"));
+    host.wait_until("counter serves", |host| versions_in(&host.log()) == 1);
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "This chat: 1. All chats: 1.");
+    assert!(!noted(&host));
+
+    // Another file that is not there, and back: nothing is wrong any more.
+    std::fs::write(host.config_file(), entry.replace("counter.wasm", "nowhere.wasm")).expect("writable");
+    host.wait_until("the failure is noted", noted);
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "This chat: 2. All chats: 2.");
+    std::fs::write(host.config_file(), &entry).expect("writable");
+    host.wait_until("the note is gone", |host| !noted(host));
+
+    // Nor when the entry itself has gone.
+    std::fs::write(&later, "broken").expect("writable");
+    host.wait_until("the broken file is noted", noted);
+    std::fs::write(host.config_file(), &config).expect("writable");
+    host.wait_until("the note is gone", |host| !noted(host));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_does_not_wait_for_a_plugin_that_takes_minutes_to_compile() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let serving = folder.path().join("echo.wasm");
+    replace(&serving, &plugin("echo"));
+    let mut host = builder(&simulator).plugin("echo", &serving, "").start();
+    let slow = folder.path().join("slow.wasm");
+    std::fs::write(&slow, nested_loops(100_000)).expect("writable");
+    replace(&serving, &slow);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(ask(&simulator, ALICE, "still there?").await, "still there?");
+    assert!(!host.log().contains("does not load"), "it is still being compiled");
+    let begun = std::time::Instant::now();
+    assert!(host.stop().status.success());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+/// A component that is nothing but a function with so many loops in each other, for which the compiler's time is
+/// quadratic.
+fn nested_loops(depth: usize) -> Vec<u8> {
+    let section = |id: u8, content: &[u8]| [&[id][..], &leb128(content.len()), content].concat();
+    // No locals; loops without a type; their ends and the function's own.
+    let body = [&[0][..], &[0x03, 0x40].repeat(depth), &[0x0b].repeat(depth + 1)].concat();
+    let code = section(10, &[&[1][..], &leb128(body.len()), &body].concat());
+    let module = [b"\0asm\x01\0\0\0", &section(1, &[1, 0x60, 0, 0])[..], &section(3, &[1, 0]), &code].concat();
+    [b"\0asm\x0d\0\x01\0", &section(1, &module)[..]].concat()
+}
+
+fn leb128(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = u8::try_from(value & 0x7f).expect("seven bits");
+        value >>= 7;
+        if value == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
 }

@@ -94,3 +94,25 @@ async fn update_ids_may_jump_down() {
     assert_eq!(ask(&simulator, ALICE, "low again").await, "low again");
     assert_eq!(simulator.delivered(ALICE), 3, "and nothing twice");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_delivers_the_same_for_ever_is_answered_once_and_asked_seldom() {
+    let simulator = simulator().await;
+    let mut host = echo_host(&simulator, "");
+    let say = |id, text| {
+        serde_json::json!({ "update_id": id, "message": { "message_id": id, "text": text,
+        "chat": { "id": ALICE, "type": "private" }, "from": { "id": ALICE, "language_code": "en" } } })
+    };
+    let body = serde_json::json!({ "ok": true, "result": [say(71, "one"), say(72, "two")] }).to_string();
+    let action = Action::Answer { status: 200, body, content_type: "application/json".to_owned(), applied: false };
+    simulator.add_fault(Fault::on("getUpdates", action));
+    simulator.wait_for_messages(ALICE, 2, Duration::from_secs(20)).await.expect("both");
+    let asked = || host.metrics().sum("botyard_api_calls_total", &["method=\"getUpdates\""]);
+    let before = asked();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let asked = asked() - before;
+    assert!((1.0..=10.0).contains(&asked), "{asked} polls in 4 s");
+    simulator.clear_faults();
+    host.settle();
+    assert_eq!(simulator.delivered(ALICE), 2, "and nothing twice");
+}

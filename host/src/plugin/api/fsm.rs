@@ -43,10 +43,9 @@ impl wit::Host for Host {
 }
 
 fn state(run: &mut Run, plugin: &PluginName, conversation: &Conversation) -> wasmtime::Result<Option<State>> {
-    let Some(row) = read_state(run, plugin, conversation).map_err(failed)?.transpose().map_err(failed)? else {
-        return Ok(None);
-    };
-    run.charge_read(row.bytes.len())?;
+    let row = read_state(run, plugin, conversation).map_err(failed)?.transpose().map_err(failed)?;
+    run.charge_read(row.as_ref().map_or(0, |row| row.bytes.len()))?;
+    let Some(row) = row else { return Ok(None) };
     Ok(Some(State { name: row.name, version: row.version, bytes: row.bytes }))
 }
 

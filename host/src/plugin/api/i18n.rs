@@ -4,6 +4,9 @@ use super::Host;
 use crate::i18n::Value;
 use crate::plugin::bindings::botyard::i18n::catalogs as wit;
 
+/// Bytes of all arguments together: a message can name each of them a hundred times.
+const ARGUMENT_BYTES: usize = 64 << 10;
+
 impl wit::Host for Host {
     fn translate(
         &mut self,
@@ -11,6 +14,13 @@ impl wit::Host for Host {
         key: String,
         args: Vec<(String, wit::Value)>,
     ) -> wasmtime::Result<Option<String>> {
+        let text = |value: &wit::Value| if let wit::Value::Text(text) = value { text.len() } else { 0 };
+        let size: usize = args.iter().map(|(name, value)| name.len() + text(value)).sum();
+        if size > ARGUMENT_BYTES {
+            return Err(wasmtime::Error::msg(format!(
+                "the arguments of `{key:.64}` have {size} bytes; {ARGUMENT_BYTES} are possible"
+            )));
+        }
         let args = args.into_iter().map(|(name, value)| (name, value.into())).collect();
         Ok(self.context.catalogs.translate(&locale, &key, args))
     }

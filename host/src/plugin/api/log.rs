@@ -7,6 +7,8 @@ use tracing::field::display;
 use super::{Host, Panic, shorten};
 use crate::plugin::bindings::botyard::log::log as wit;
 
+/// What a line costs besides its text, and each of its fields: what the host adds to them.
+const LINE_BYTES: usize = 64;
 /// Bytes of a panic's text and of its file's name that are kept.
 const PANIC_BYTES: usize = 4 << 10;
 
@@ -14,7 +16,8 @@ impl wit::Host for Host {
     fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
         let plugin = &self.context.name;
         let event = self.run.as_ref().map(|run| run.event);
-        let size = message.len() + fields.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+        let size = |text: usize| text + LINE_BYTES;
+        let size = size(message.len()) + fields.iter().map(|(key, value)| size(key.len() + value.len())).sum::<usize>();
         if self.log_left < size as u64 {
             if self.log_left > 0 {
                 tracing::warn!(target: "plugin", %plugin, event, "a run logs too much; its further lines are dropped");
@@ -25,11 +28,11 @@ impl wit::Host for Host {
         self.log_left -= size as u64;
         let fields = (!fields.is_empty()).then(|| display(Fields(&fields)));
         match level {
-            wit::Level::Trace => tracing::trace!(target: "plugin", %plugin, event, fields, "{message}"),
-            wit::Level::Debug => tracing::debug!(target: "plugin", %plugin, event, fields, "{message}"),
-            wit::Level::Info => tracing::info!(target: "plugin", %plugin, event, fields, "{message}"),
-            wit::Level::Warn => tracing::warn!(target: "plugin", %plugin, event, fields, "{message}"),
-            wit::Level::Error => tracing::error!(target: "plugin", %plugin, event, fields, "{message}"),
+            wit::Level::Trace => tracing::trace!(target: "plugin", %plugin, event, fields, "{}", Line(&message)),
+            wit::Level::Debug => tracing::debug!(target: "plugin", %plugin, event, fields, "{}", Line(&message)),
+            wit::Level::Info => tracing::info!(target: "plugin", %plugin, event, fields, "{}", Line(&message)),
+            wit::Level::Warn => tracing::warn!(target: "plugin", %plugin, event, fields, "{}", Line(&message)),
+            wit::Level::Error => tracing::error!(target: "plugin", %plugin, event, fields, "{}", Line(&message)),
         }
         Ok(())
     }
@@ -42,6 +45,23 @@ impl wit::Host for Host {
     }
 }
 
+/// A text on one line, as `Debug` has it but without quotes: a guest can't write what looks like a line of the host's.
+struct Line<'a>(&'a str);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in self.0.split_inclusive(char::is_control) {
+            match part.char_indices().next_back() {
+                Some((end, last)) if last.is_control() => {
+                    write!(f, "{}{}", part.split_at(end).0, last.escape_default())?;
+                }
+                _ => f.write_str(part)?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The guest's fields, as `key=value key=value`.
 struct Fields<'a>(&'a [(String, String)]);
 
@@ -49,8 +69,27 @@ impl fmt::Display for Fields<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (key, value)) in self.0.iter().enumerate() {
             let space = if index > 0 { " " } else { "" };
-            write!(f, "{space}{key}={value:?}")?;
+            write!(f, "{space}{}={value:?}", Line(key))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_stays_one_line() {
+        for (text, line) in [
+            ("plain é 🦀", "plain é 🦀"),
+            ("a\n2026-01-01 ERROR forged", "a\\n2026-01-01 ERROR forged"),
+            ("\u{1b}[31mred\r\n\u{85}", "\\u{1b}[31mred\\r\\n\\u{85}"),
+            ("", ""),
+        ] {
+            assert_eq!(Line(text).to_string(), line);
+        }
+        let fields = [("k\nforged".to_owned(), "v\n".to_owned())];
+        assert_eq!(Fields(&fields).to_string(), "k\\nforged=\"v\\n\"");
     }
 }

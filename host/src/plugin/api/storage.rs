@@ -1,5 +1,7 @@
 //! `botyard:storage/key-value`: what a plugin keeps beside its conversations.
 
+use bytes::Bytes;
+
 use super::{DESCRIBING, Host, Run, failed};
 use crate::domain::{ChatId, PluginName, UserId};
 use crate::plugin::bindings::botyard::storage::key_value as wit;
@@ -10,6 +12,8 @@ use crate::store::rows::prefix_end;
 const KEY_BYTES: usize = 512;
 /// Rows that one scan answers with.
 const SCAN_ROWS: u32 = 1_000;
+/// Rows that are read before their size is looked at.
+const PAGE_ROWS: usize = 16;
 
 impl wit::Host for Host {
     fn get(&mut self, scope: wit::Scope, name: String) -> wasmtime::Result<Option<Vec<u8>>> {
@@ -80,8 +84,9 @@ impl wit::Host for Host {
 
 /// A value that is not over.
 fn value(run: &mut Run, plugin: &PluginName, scope: Scope, name: &str) -> wasmtime::Result<Option<ValueRow>> {
-    let Some(bytes) = run.tx.get(&key(run.bot, plugin, scope, name)).map_err(failed)? else { return Ok(None) };
-    run.charge_read(bytes.len())?;
+    let bytes = run.tx.get(&key(run.bot, plugin, scope, name)).map_err(failed)?;
+    run.charge_read(name.len() + bytes.as_ref().map_or(0, Bytes::len))?;
+    let Some(bytes) = bytes else { return Ok(None) };
     let row = ValueRow::decode(&bytes).map_err(failed)?;
     Ok((!row.is_expired(run.now)).then_some(row))
 }
@@ -106,7 +111,7 @@ fn scan(
     let first = key(run.bot, plugin, scope, prefix);
     let name_at = scope_prefix(run.bot, plugin, scope).len();
     let end = prefix_end(&first);
-    let mut from = match after.map(|after| key(run.bot, plugin, scope, after)) {
+    let from = match after.map(|after| key(run.bot, plugin, scope, after)) {
         // The smallest key behind `after`.
         Some(mut after) if after >= first => {
             after.push(0);
@@ -115,24 +120,20 @@ fn scan(
         _ => first,
     };
     let mut found = Vec::new();
-    // Values that are over are still there, so a page may hold fewer than it should.
-    while found.len() < limit && from < end {
-        let wanted = limit - found.len();
-        let page = run.tx.range(&from, &end, wanted).map_err(failed)?;
-        let last = page.len() < wanted;
-        for (key, bytes) in page {
-            run.charge_read(key.len() + bytes.len())?;
+    let mut next = Some(from);
+    while let Some(from) = next
+        && found.len() < limit
+    {
+        let page = run.tx.page(&from, &end, PAGE_ROWS.min(limit - found.len())).map_err(failed)?;
+        run.charge_read(page.bytes)?;
+        for (key, bytes) in page.rows {
             let row = ValueRow::decode(&bytes).map_err(failed)?;
-            if !row.is_expired(run.now) {
+            if found.len() < limit && !row.is_expired(run.now) {
                 let name = key.get(name_at..).unwrap_or_default();
                 found.push((String::from_utf8_lossy(name).into_owned(), row.bytes));
             }
-            from = key.to_vec();
-            from.push(0);
         }
-        if last {
-            break;
-        }
+        next = page.next;
     }
     Ok(found)
 }

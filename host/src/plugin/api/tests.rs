@@ -265,3 +265,66 @@ fn last_words_are_cut_between_characters() {
     host.panicked("é".repeat(5_000), "src/lib.rs".into(), 1, 2).unwrap();
     assert_eq!(host.panic.unwrap().message.len(), 4_096);
 }
+
+#[test]
+fn looking_for_what_is_not_there_is_counted_too() {
+    let bench = Bench::new();
+    let mut host = bench.run(0);
+    let refused = (0..200_000).find(|n| kv::Host::get(&mut host, PLUGIN, format!("no such key {n}")).is_err());
+    assert!(refused.is_some(), "a run can make the host remember as many reads as it likes");
+    let mut host = bench.run(0);
+    let refused = (0..200_000).find(|n| host.scan(PLUGIN, format!("no such key {n}"), None, 1).is_err());
+    assert!(refused.is_some());
+    let key = |user| types::StateKey { chat_id: None, user_id: Some(user), thread_id: None };
+    let mut host = bench.run(0);
+    assert!((0..200_000).any(|user| fsm::Host::peek(&mut host, key(user)).is_err()));
+}
+
+#[tokio::test]
+async fn a_scan_ends_soon_after_the_run_has_read_all_it_may() {
+    const VALUE: usize = 1 << 20;
+    let bench = Bench::new();
+    for n in 0..6 {
+        let mut host = bench.run(0);
+        for m in 0..10 {
+            kv::Host::set(&mut host, PLUGIN, format!("{n}/{m}"), vec![0; VALUE], None).unwrap().unwrap();
+        }
+        drop(bench.store.commit(tx(host).into_commit()).await.unwrap());
+    }
+    let held = |host: Host| -> usize {
+        let reads = tx(host).into_commit().reads;
+        reads
+            .iter()
+            .map(|read| match read {
+                crate::store::Read::Range { seen, .. } => seen.iter().map(|(_, value)| value.len()).sum(),
+                crate::store::Read::Value { .. } => 0,
+            })
+            .sum()
+    };
+    let most = (16 << 20) + 17 * (VALUE + 100);
+    let mut host = bench.run(0);
+    assert!(host.scan(PLUGIN, String::new(), None, 1_000).is_err());
+    assert!(held(host) <= most);
+    // Nor does what the run itself has deleted come in unseen.
+    let mut host = bench.run(0);
+    for n in 0..6 {
+        for m in 0..10 {
+            host.delete(PLUGIN, format!("{n}/{m}")).unwrap();
+        }
+    }
+    assert!(host.scan(PLUGIN, String::new(), None, 1).is_err());
+    assert!(held(host) <= most);
+}
+
+#[test]
+fn lines_without_a_text_are_counted_too() {
+    let bench = Bench::new();
+    let lines = Arc::new(Lines::default());
+    tracing::subscriber::with_default(lines.clone(), || {
+        let mut host = bench.run(0);
+        for _ in 0..20_000 {
+            host.emit(log::Level::Info, String::new(), vec![]).unwrap();
+        }
+    });
+    assert!(lines.0.lock().unwrap().len() < 2_000, "{} lines", lines.0.lock().unwrap().len());
+}

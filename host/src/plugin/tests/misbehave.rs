@@ -114,7 +114,8 @@ async fn effects_and_bytes_are_bounded() {
         "(if (i32.ne (i32.load8_u (global.get $answer)) (i32.const 1)) (then unreachable)) (global.get $done)";
     for limits in [
         Limits { effects: 3, ..Limits::default() },
-        Limits { data: 12, ..Limits::default() },
+        // The read of a key of 7 bytes, and 12 more.
+        Limits { data: 256 + 7 + 12, ..Limits::default() },
         Limits { value: 6, ..Limits::default() },
     ] {
         let result = bench.handle(&format!("{EFFECTS} {refused}"), limited(limits.clone())).await;
@@ -200,4 +201,20 @@ async fn memory_comes_back_after_every_run() {
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
     status.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[tokio::test]
+async fn the_reason_of_a_failure_has_an_end() {
+    let bench = Bench::new();
+    // One megabyte of zero bytes as the message.
+    let handle = "(i32.store (global.get $answer) (i32.const 1))
+        (i32.store offset=4 (global.get $answer) (i32.const 65536))
+        (i32.store offset=8 (global.get $answer) (i32.const 1048576))
+        (i32.store offset=12 (global.get $answer) (i32.const 1))
+        (global.get $answer)";
+    let plugin = bench.load(Guest { handle, pages: 20, ..Default::default() }, settings());
+    match bench.run(&plugin, &invocation()).await.result {
+        Err(RunError::Refused { message, retry: true }) => assert_eq!(message.len(), 4 << 10),
+        other => panic!("{:.200}", format!("{other:?}")),
+    }
 }

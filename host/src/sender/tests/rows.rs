@@ -178,6 +178,30 @@ async fn a_call_that_alone_fails_does_not_hold_its_chat_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn polls_that_succeed_do_not_make_an_outage_of_sending_a_chats_own_trouble() {
+    let begun = Instant::now();
+    let bench = bench(UNLIMITED, move |method, _, _| match method {
+        "getUpdates" => answer(200, json!({ "ok": true, "result": [] })),
+        _ if begun.elapsed() < 3600 * SECOND => error(500, "Internal Server Error"),
+        _ => ok(),
+    });
+    bench.start();
+    for chat in 1..=5 {
+        bench.say(chat, &["a", "b"]);
+    }
+    for _ in 0..370 {
+        sleep(10 * SECOND).await;
+        bench.sender.shared.client.get_updates(None, Duration::ZERO, 1, None).await.unwrap();
+    }
+    for chat in 1..=5 {
+        assert_eq!(bench.texts(chat).last().map(String::as_str), Some("b"), "chat {chat}");
+        let good = bench.seen().into_iter().filter(|seen| seen.chat == chat && seen.at >= 3600 * SECOND);
+        assert_eq!(good.map(|seen| seen.text).collect::<Vec<_>>(), ["a", "b"], "nothing is given up");
+    }
+    assert_eq!(bench.left(), []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_private_chat_gets_three_at_once_and_then_one_a_second() {
     let bench = bench(SendSettings::default(), |_, _, _| after(Duration::ZERO, ok()));
     bench.start();

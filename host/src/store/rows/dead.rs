@@ -47,3 +47,11 @@ impl DeadRow {
 pub fn bot_prefix(bot: BotId) -> Vec<u8> {
     prefix(KIND, bot)
 }
+
+/// One dead letter.
+#[must_use]
+pub fn key(bot: BotId, number: u64) -> Vec<u8> {
+    let mut key = bot_prefix(bot);
+    key.extend_from_slice(&number.to_be_bytes());
+    key
+}

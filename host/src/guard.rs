@@ -1,4 +1,4 @@
-//! Keeps foreign web pages out: a page that a person has open must not be able to talk to the simulator.
+//! Keeps foreign web pages out: a page that a person has open must not be able to talk to an address of ours.
 //!
 //! A page of another site sends its `Origin`; one that had its own name resolve to our address (DNS rebinding)
 //! sends that name as `Host`. So `Host` must be `localhost` or a bare IP address, and `Origin`, where there is
@@ -9,14 +9,29 @@ use std::net::IpAddr;
 use hyper::HeaderMap;
 use hyper::header::{HOST, HeaderName, ORIGIN};
 
-use super::api::ApiError;
+/// Why a request is refused, for whoever made it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It was sent to a name which anybody could own.
+    #[error("only localhost or an IP address is answered here, like http://127.0.0.1{port}/")]
+    Host {
+        /// The port that was asked for, with its colon; may be empty.
+        port: String,
+    },
+    /// A page of another site makes it.
+    #[error("pages of other sites are not answered here")]
+    Origin,
+}
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).map(|value| value.to_str().unwrap_or("?"))
 }
 
 /// Refuses requests that were sent to a name which anybody could own.
-pub(super) fn check_host(headers: &HeaderMap) -> Result<(), ApiError> {
+///
+/// # Errors
+/// [`Refused::Host`]
+pub fn check_host(headers: &HeaderMap) -> Result<(), Refused> {
     let Some(host) = text(headers, HOST) else { return Ok(()) };
     let (name, port) = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok()).unwrap_or((host, ""));
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
@@ -24,16 +39,17 @@ pub(super) fn check_host(headers: &HeaderMap) -> Result<(), ApiError> {
         return Ok(());
     }
     let port = if port.is_empty() { String::new() } else { format!(":{port}") };
-    let what =
-        format!("Forbidden: the simulator answers only to localhost or an IP address, like http://127.0.0.1{port}/");
-    Err(ApiError::new(403, &what))
+    Err(Refused::Host { port })
 }
 
 /// Refuses requests that a page of another site makes.
-pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
+///
+/// # Errors
+/// [`Refused::Origin`]
+pub fn check_origin(headers: &HeaderMap) -> Result<(), Refused> {
     let Some(origin) = text(headers, ORIGIN) else { return Ok(()) };
     let ours = text(headers, HOST).is_some_and(|host| origin.strip_prefix("http://") == Some(host));
-    if ours { Ok(()) } else { Err(ApiError::new(403, "Forbidden: pages of other sites may not use the simulator")) }
+    if ours { Ok(()) } else { Err(Refused::Origin) }
 }
 
 #[cfg(test)]

@@ -1,0 +1,148 @@
+//! `/api/…`: what an operator does to the running host. JSON in, JSON out; what can't be done is `{"error": …}`.
+//!
+//! There is no login, so it answers to this machine alone, wherever the address listens: the peer must be on loopback,
+//! and the guard keeps out web pages that an operator has open. Whoever may use it may read people's messages
+//! (`payload=true`), as may whoever can read the store.
+//!
+//! - `GET /api/host`: which store and bot these are
+//! - `GET /api/dead?limit=…&plugin=…`, `GET /api/dead/{number}?payload=true`
+//! - `POST /api/dead/retry`, `POST /api/dead/drop`: `{"numbers": [1, 2]}` or `{"all": {"plugin": null}}`
+//! - `GET /api/plugins`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Query, Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::plugins::{self, Order};
+use crate::domain::BotId;
+use crate::guard;
+use crate::operate::{self, Letter, List, Operator, Outcome, Selection};
+
+/// Thousands of numbers, and no more.
+const BODY_LIMIT: usize = 256 << 10;
+/// How many dead letters are listed unless told otherwise, and at most.
+const LIMIT: usize = 50;
+const MAX_LIMIT: usize = 10_000;
+
+/// What the API works on.
+#[derive(Clone)]
+pub struct Api {
+    /// The folder of the store, absolute: by it a command knows that this is its host.
+    pub store: PathBuf,
+    /// The bot's part of it.
+    pub operator: Operator,
+    /// To whoever owns the plugins.
+    pub orders: mpsc::Sender<Order>,
+}
+
+/// `GET /api/host`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Host {
+    /// The folder of its store.
+    pub store: PathBuf,
+    /// The bot's id.
+    pub bot: BotId,
+    /// The host's version.
+    pub version: String,
+}
+
+/// The body of whatever is not 200.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Failed {
+    /// For people.
+    pub error: String,
+}
+
+/// An answer that is none.
+pub(super) struct Refusal(pub(super) StatusCode, pub(super) String);
+
+pub(super) type Answer<T> = Result<Json<T>, Refusal>;
+
+pub(super) fn routes(api: Api) -> Router {
+    Router::new()
+        .route("/api/host", get(host))
+        .route("/api/dead", get(list))
+        .route("/api/dead/{number}", get(show))
+        .route("/api/dead/retry", post(retry))
+        .route("/api/dead/drop", post(drop_letters))
+        .route("/api/plugins", get(plugins::list))
+        .route("/api/plugins/{name}/{action}", post(plugins::change))
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(middleware::from_fn(only_this_machine))
+        .with_state(api)
+}
+
+async fn only_this_machine(ConnectInfo(peer): ConnectInfo<SocketAddr>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let refused = if peer.ip().to_canonical().is_loopback() {
+        guard::check_host(headers).and_then(|()| guard::check_origin(headers)).err().map(|refused| refused.to_string())
+    } else {
+        Some("only programs on the host's own machine are answered here".to_owned())
+    };
+    match refused {
+        None => next.run(request).await,
+        Some(why) => Refusal(StatusCode::FORBIDDEN, why).into_response(),
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.0, Json(json!(Failed { error: self.1 }))).into_response()
+    }
+}
+
+impl From<operate::Error> for Refusal {
+    fn from(error: operate::Error) -> Self {
+        Self(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+    }
+}
+
+impl From<JsonRejection> for Refusal {
+    fn from(rejection: JsonRejection) -> Self {
+        Self(rejection.status(), rejection.body_text())
+    }
+}
+
+async fn host(State(api): State<Api>) -> Json<Host> {
+    Json(Host { store: api.store, bot: api.operator.bot(), version: env!("CARGO_PKG_VERSION").to_owned() })
+}
+
+#[derive(Deserialize)]
+struct Listing {
+    limit: Option<usize>,
+    plugin: Option<String>,
+}
+
+async fn list(State(api): State<Api>, Query(listing): Query<Listing>) -> Answer<List> {
+    let limit = listing.limit.unwrap_or(LIMIT).min(MAX_LIMIT);
+    Ok(Json(api.operator.list(limit, listing.plugin.as_deref())?))
+}
+
+#[derive(Deserialize)]
+struct Showing {
+    #[serde(default)]
+    payload: bool,
+}
+
+async fn show(State(api): State<Api>, Path(number): Path<u64>, Query(showing): Query<Showing>) -> Answer<Letter> {
+    let letter = api.operator.show(number, showing.payload)?;
+    letter.map(Json).ok_or_else(|| Refusal(StatusCode::NOT_FOUND, format!("there is no dead letter {number}")))
+}
+
+async fn retry(State(api): State<Api>, which: Result<Json<Selection>, JsonRejection>) -> Answer<Outcome> {
+    Ok(Json(api.operator.retry(&which?.0).await?))
+}
+
+async fn drop_letters(State(api): State<Api>, which: Result<Json<Selection>, JsonRejection>) -> Answer<Outcome> {
+    Ok(Json(api.operator.drop_letters(&which?.0).await?))
+}

@@ -1,0 +1,124 @@
+//! `/api/plugins…`: what serves, and orders to those who can change it.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+
+use super::api::{Answer, Api, Refusal};
+use crate::domain::PluginName;
+
+/// How a plugin stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PluginState {
+    /// Its newest version handles events.
+    Serving,
+    /// An operator has it paused: its events wait.
+    Paused,
+    /// An older version handles events, since the newest could not be loaded.
+    Stale,
+    /// No version of it could be loaded.
+    Failed,
+}
+
+/// A plugin in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PluginStatus {
+    /// As it stands in `bot.toml`.
+    pub name: String,
+    /// The beginning of the hash of the file that is loaded; empty when none is.
+    pub version: String,
+    /// The version that its author gave it; empty when none is loaded.
+    pub manifest_version: String,
+    /// Higher is asked earlier.
+    pub priority: i32,
+    /// How it stands.
+    pub state: PluginState,
+    /// Unix milliseconds since which it stands so.
+    pub since: u64,
+    /// Why it is not the newest version that serves.
+    pub reason: Option<String>,
+}
+
+/// What is to be done about a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Load its file again, changed or not.
+    Reload,
+    /// Let its events wait.
+    Pause,
+    /// Let it go on.
+    Resume,
+}
+
+/// What whoever owns the plugins is asked. An answer that nobody waits for any more is done all the same.
+#[derive(Debug)]
+pub enum Order {
+    /// Which there are.
+    List(oneshot::Sender<Vec<PluginStatus>>),
+    /// Do something.
+    Change {
+        /// To whom.
+        plugin: PluginName,
+        /// What.
+        action: Action,
+        /// How it stands then.
+        answer: oneshot::Sender<Result<PluginStatus, OrderError>>,
+    },
+}
+
+/// Why an order was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OrderError {
+    /// There is no such plugin.
+    #[error("there is no plugin `{name}` that is enabled; there {}", are(known))]
+    Unknown {
+        /// The one that was named.
+        name: PluginName,
+        /// Those that are there.
+        known: Vec<PluginName>,
+    },
+    /// It was tried.
+    #[error("{0}")]
+    Failed(String),
+}
+
+fn are(known: &[PluginName]) -> String {
+    match known {
+        [] => "is none".to_owned(),
+        [one] => format!("is `{one}`"),
+        many => format!("are {}", many.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+pub(super) async fn list(State(api): State<Api>) -> Answer<Vec<PluginStatus>> {
+    let (answer, answered) = oneshot::channel();
+    ask(&api.orders, Order::List(answer), answered).await.map(Json)
+}
+
+pub(super) async fn change(
+    State(api): State<Api>,
+    Path((plugin, action)): Path<(String, String)>,
+) -> Answer<PluginStatus> {
+    let action = match action.as_str() {
+        "reload" => Action::Reload,
+        "pause" => Action::Pause,
+        "resume" => Action::Resume,
+        _ => return Err(Refusal(StatusCode::NOT_FOUND, format!("there is no `{action}` for plugins"))),
+    };
+    let (answer, answered) = oneshot::channel();
+    let order = Order::Change { plugin: PluginName::new(&plugin), action, answer };
+    match ask(&api.orders, order, answered).await? {
+        Ok(status) => Ok(Json(status)),
+        Err(error @ OrderError::Unknown { .. }) => Err(Refusal(StatusCode::NOT_FOUND, error.to_string())),
+        Err(error @ OrderError::Failed(_)) => Err(Refusal(StatusCode::CONFLICT, error.to_string())),
+    }
+}
+
+async fn ask<T>(orders: &mpsc::Sender<Order>, order: Order, answered: oneshot::Receiver<T>) -> Result<T, Refusal> {
+    let stopping = || Refusal(StatusCode::SERVICE_UNAVAILABLE, "the host is stopping".to_owned());
+    orders.send(order).await.map_err(|_| stopping())?;
+    answered.await.map_err(|_| stopping())
+}

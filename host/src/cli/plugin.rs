@@ -1,0 +1,144 @@
+//! `botyard plugin`: what serves, and orders to the host that runs.
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::exit::{Exit, WrongArgument};
+use super::hand::{self, Hand, Running};
+use super::table::{clean, table, utc};
+use super::{ConfigFile, say};
+use crate::admin::{PluginState, PluginStatus};
+use crate::config::{Config, LoadOptions};
+use crate::domain::PluginName;
+
+/// See which plugins serve, load one again, let one wait
+///
+/// Works through the host that runs with this configuration; `pause` and `resume` also on the store when
+/// none runs.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Plugin {
+    #[command(flatten)]
+    file: ConfigFile,
+    /// The simulator's bot, where no host runs that would know whose bot it is
+    #[arg(long, global = true)]
+    simulator: bool,
+    /// The answer as JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List them in the order in which they are asked
+    List,
+    /// Load a plugin's file again, changed or not
+    ///
+    /// What does not load changes nothing: the version that serves goes on.
+    Reload {
+        /// As it stands in bot.toml
+        name: String,
+    },
+    /// Let a plugin's events wait in the store until it is resumed, over restarts too
+    ///
+    /// Each chat in which an event waits rests as a whole, since its order must be kept; other chats go on.
+    /// What only looks on (an observer) misses what happens meanwhile.
+    #[command(verbatim_doc_comment)]
+    Pause {
+        /// As it stands in bot.toml
+        name: String,
+    },
+    /// Let a paused plugin go on with what has waited, in order
+    Resume {
+        /// As it stands in bot.toml
+        name: String,
+    },
+}
+
+impl Plugin {
+    pub(super) fn run(self) -> anyhow::Result<Exit> {
+        // The running host knows the bot; only a stopped store needs the token.
+        let config = self.file.load(LoadOptions { token_optional: true })?;
+        let json = self.json;
+        hand::block_on(async {
+            match self.action {
+                Action::List => print(json, &Running::on(&config).await?.plugins().await?, |list| listed(list)),
+                Action::Reload { name } => {
+                    let status = Running::on(&config).await?.change_plugin(&name, "reload").await?;
+                    print(json, &status, |status| format!("`{name}` is loaded: version {}\n", status.version))
+                }
+                Action::Pause { name } => pause(&config, self.simulator, json, &name, true).await,
+                Action::Resume { name } => pause(&config, self.simulator, json, &name, false).await,
+            }
+        })
+    }
+}
+
+/// What is said of a stopped store.
+#[derive(Serialize)]
+struct Stopped<'a> {
+    name: &'a str,
+    paused: bool,
+}
+
+async fn pause(config: &Config, simulated: bool, json: bool, name: &str, pause: bool) -> anyhow::Result<Exit> {
+    let said = match pause {
+        true => format!("`{name}` is paused: its events wait\n"),
+        false => format!("`{name}` goes on\n"),
+    };
+    match Hand::on(config, simulated).await? {
+        Hand::Running(host) => {
+            let status = host.change_plugin(name, if pause { "pause" } else { "resume" }).await?;
+            print(json, &status, |_| said)
+        }
+        Hand::Stopped { store, operator } => {
+            let plugin = PluginName::new(name);
+            let is_known = config.plugins.contains_key(&plugin);
+            let done = match pause {
+                true if is_known => operator.pause(&plugin).await.map(|()| true),
+                true => Ok(false),
+                false => operator.resume(&plugin).await.map(|was_paused| was_paused || is_known),
+            };
+            store.close().await?;
+            if !done? {
+                return Err(WrongArgument(format!("there is no plugin `{name}` in the configuration")).into());
+            }
+            print(json, &Stopped { name, paused: pause }, |_| format!("{} (no host runs)\n", said.trim_end()))
+        }
+    }
+}
+
+fn print<T: Serialize>(json: bool, answer: &T, text: impl FnOnce(&T) -> String) -> anyhow::Result<Exit> {
+    say(&if json { format!("{}\n", serde_json::to_string_pretty(answer)?) } else { clean(&text(answer)) });
+    Ok(Exit::Done)
+}
+
+fn listed(list: &[PluginStatus]) -> String {
+    if list.is_empty() {
+        return "no plugins\n".to_owned();
+    }
+    let rows: Vec<[String; 6]> = list
+        .iter()
+        .map(|plugin| {
+            let state = match plugin.state {
+                PluginState::Serving => "serving",
+                PluginState::Paused => "paused",
+                PluginState::Stale => "stale",
+                PluginState::Failed => "failed",
+            };
+            let why =
+                plugin.reason.as_ref().map(|reason| format!(": {}", reason.replace('\n', " "))).unwrap_or_default();
+            [
+                plugin.name.clone(),
+                plugin.version.clone(),
+                plugin.manifest_version.clone(),
+                plugin.priority.to_string(),
+                utc(plugin.since),
+                format!("{state}{why}"),
+            ]
+        })
+        .collect();
+    table(["NAME", "VERSION", "ITS OWN", "PRIORITY", "SINCE (UTC)", "STATE"], &rows)
+}

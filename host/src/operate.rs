@@ -1,0 +1,84 @@
+//! What an operator does by hand to what is stored for a bot: looks at dead letters, puts them back, drops them.
+//!
+//! The same functions serve the running host, behind the admin address, and a stopped store, behind the command line;
+//! what they answer with is JSON as it stands. Each change is one commit that checks what it rests on, so that two
+//! operators, or an operator and the host, never do half of something. Nothing here runs a plugin or sends anything.
+
+mod dead;
+mod paused;
+mod private;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use crate::domain::{BotId, Lane};
+use crate::store::{self, Store};
+
+pub use self::dead::{Letter, List, Summary};
+
+/// What can be done to one bot's part of a store. Cheap to clone.
+#[derive(Clone)]
+pub struct Operator {
+    store: Store,
+    bot: BotId,
+    /// Where lanes are announced in which something has come; nobody listens on a stopped store.
+    arrivals: Option<mpsc::UnboundedSender<Vec<Lane>>>,
+}
+
+/// Which dead letters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Selection {
+    /// Those with these numbers.
+    Numbers(Vec<u64>),
+    /// All that are there now.
+    All {
+        /// Only this plugin's.
+        plugin: Option<String>,
+    },
+}
+
+/// What became of a selection.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The numbers for which it is done.
+    pub done: Vec<u64>,
+    /// Those for which it is not.
+    pub refused: Vec<Refusal>,
+}
+
+/// Why something was not done to a dead letter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Its number.
+    pub number: u64,
+    /// For people.
+    pub reason: String,
+}
+
+/// Why it could not be done at all.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(#[from] store::Error);
+
+impl Operator {
+    /// For a store that no host runs on.
+    #[must_use]
+    pub fn on_stopped(store: Store, bot: BotId) -> Self {
+        Self { store, bot, arrivals: None }
+    }
+
+    /// For a store that a host runs on, which is told by `arrivals` where there is something new to do.
+    #[must_use]
+    pub fn on_running(store: Store, bot: BotId, arrivals: mpsc::UnboundedSender<Vec<Lane>>) -> Self {
+        Self { store, bot, arrivals: Some(arrivals) }
+    }
+
+    /// Whose things these are.
+    #[must_use]
+    pub fn bot(&self) -> BotId {
+        self.bot
+    }
+}

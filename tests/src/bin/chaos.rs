@@ -1,0 +1,52 @@
+//! `cargo xtask chaos`: see `chaos.rs` of the library beside this.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
+
+use std::process::ExitCode;
+
+use botyard_tests::chaos::{Options, run};
+
+const USAGE: &str = "usage: cargo xtask chaos [--updates N] [--kills K] [--seed S]";
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let options = match options(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(problem) => {
+            eprintln!("{problem}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    println!(
+        "{} updates, {} kills, network faults and reloads; seed {} (repeat it with --seed)",
+        options.updates, options.kills, options.seed
+    );
+    let mut said = 0;
+    let report = run(options, |answers| {
+        if answers >= said + options.updates / 5 {
+            said = answers;
+            println!("  {answers} answers");
+        }
+    })
+    .await;
+    println!(
+        "killed {} times, replaced {} times\nlost: {}\nwrong counts: {}\nout of order: {}\nanswers that came twice: {}",
+        report.kills, report.reloads, report.lost, report.wrong_counts, report.out_of_order, report.repeated_answers
+    );
+    if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut options = Options { updates: 2_000, kills: 10, faults: true, reloads: true, seed: rand::random() };
+    while let Some(flag) = arguments.next() {
+        let value = arguments.next().ok_or_else(|| format!("`{flag}` needs a number"))?;
+        let number = |value: &str| value.parse::<u64>().map_err(|_| format!("`{value}` is not a number"));
+        match flag.as_str() {
+            "--updates" => options.updates = number(&value)?.max(50),
+            "--kills" => options.kills = u32::try_from(number(&value)?).map_err(|_| "too many kills".to_owned())?,
+            "--seed" => options.seed = number(&value)?,
+            _ => return Err(format!("there is no `{flag}`")),
+        }
+    }
+    Ok(options)
+}
