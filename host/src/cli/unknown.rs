@@ -238,6 +238,6 @@ mod tests {
         assert!(!json(&entries).unwrap().contains("key"));
         assert!(find(&entries, 999_999).is_err());
         remove(&store, &[find(&entries, first.number).unwrap()]).unwrap();
-        assert_eq!(read(&store).unwrap(), [second.clone()]);
+        assert_eq!(read(&store).unwrap(), std::slice::from_ref(second));
     }
 }

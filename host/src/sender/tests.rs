@@ -237,6 +237,7 @@ impl Bench {
     }
 
     /// Waits for something that the store has a part in, whose time is not the paused clock's.
+    #[expect(clippy::disallowed_methods, reason = "the store's thread knows nothing of the paused clock")]
     async fn until(&self, is_so: impl Fn(&Self) -> bool) {
         for _ in 0..2_000 {
             if is_so(self) {
