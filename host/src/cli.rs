@@ -18,6 +18,7 @@ mod store;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -75,6 +76,7 @@ enum Command {
     Plugin(plugin::Plugin),
     Dead(dead::Dead),
     Store(store::Store),
+    Unknown(unknown::Unknown),
 }
 
 /// Which configuration.
@@ -102,6 +104,7 @@ pub fn main() -> ExitCode {
         Command::Plugin(plugin) => plugin.run(),
         Command::Dead(dead) => dead.run(),
         Command::Store(store) => store.run(),
+        Command::Unknown(unknown) => unknown.run(),
     });
     let exit = done.unwrap_or_else(|error| {
         eprintln!("error: {}", redact(&exit::explain(&error)));

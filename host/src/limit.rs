@@ -42,6 +42,18 @@ impl Quota {
     pub fn at_most(self, most: u32, span: Duration) -> Self {
         Self { burst: self.burst.min(most.max(1)), window: Some((most.max(1), span)), ..self }
     }
+
+    /// So many tenths of it, at least one and at most ten.
+    #[must_use]
+    pub fn tenths(self, tenths: u32) -> Self {
+        let tenths = tenths.clamp(1, 10);
+        let share = |count: u32| (u64::from(count) * u64::from(tenths) / 10).max(1).try_into().unwrap_or(count);
+        Self {
+            interval: self.interval.saturating_mul(10) / tenths,
+            burst: share(self.burst),
+            window: self.window.map(|(most, span)| (share(most), span)),
+        }
+    }
 }
 
 /// What was taken from a quota.
@@ -187,6 +199,14 @@ mod tests {
         assert_eq!(pace.ready_at(&quota, 1, start), start + 18 * SECOND);
         assert_eq!(pace.ready_at(&quota, 10, start), start + 30 * SECOND);
         assert_eq!(pace.ready_at(&quota, 20, start), start + MINUTE);
+    }
+
+    #[test]
+    fn half_of_a_group_is_ten_a_minute() {
+        let sent = greedy(&group().tenths(5), &[0; 40]);
+        assert_eq!(most_in(&sent, MINUTE), 10);
+        assert_eq!(group().tenths(10), group());
+        assert_eq!(Quota::new(1.0, SECOND, 1).unwrap().tenths(0), Quota::new(0.1, SECOND, 1).unwrap());
     }
 
     fn quotas() -> impl Strategy<Value = (Quota, f64, u32, Option<u32>)> {

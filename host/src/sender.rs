@@ -4,9 +4,13 @@
 //!   turns, interactive before normal before bulk. `schedule` decides, given the time; `run` does.
 //! - Answers to queries, which expire within seconds, keep to no limit; reads that a plugin waits for neither.
 //! - A flood in one chat stops that chat alone, until the time that Telegram gave; the row remembers it over a
-//!   restart. Trouble of the network or the server is tried again, with the lane waiting.
+//!   restart. After it the chat has half its rate, and a tenth more with every minute that goes well. Trouble of the network or the server is tried again, with the lane waiting.
 //! - A row leaves the store once Telegram has answered it. A crash in between sends it again: the Bot API has
-//!   no way to tell that a call was made before.
+//!   no way to tell that a call was made before. Only a call that is to be made at most once is marked on disk
+//!   before it begins, and not made again.
+//! - Of the edits of one message that wait together, only the last is made. Chat actions are made at once or not at
+//!   all; they have no rows.
+//! - Every row ends as delivered, refused, expired or unknown. The last two are kept in a ledger for the operator.
 //! - Memory holds the lanes, not the rows: these are read when it is their turn.
 
 use std::collections::VecDeque;
@@ -17,18 +21,25 @@ use tokio::sync::{Notify, watch};
 
 use crate::domain::{BotId, Lane};
 use crate::store::rows::outbox::Priority;
+use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Store};
-use crate::telegram::Client;
+use crate::telegram::{Client, lane_of};
 
+mod action;
 mod backlog;
 mod decide;
 mod direct;
+mod edits;
+mod ledger;
 mod outbound;
 mod run;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod weight;
 
+use action::Action;
+pub use action::is_chat_action;
 use backlog::Waiting;
 use direct::Direct;
 
@@ -69,6 +80,8 @@ struct Shared {
     /// Wakes the task when something lies in the inbox.
     wake: Notify,
     token_refused: watch::Sender<bool>,
+    /// Tells the marks of this process from those of an earlier one; never 0.
+    process: u64,
 }
 
 /// What waits for the task.
@@ -77,6 +90,9 @@ struct Inbox {
     backlog: Option<Result<Vec<Waiting>, store::Error>>,
     committed: Vec<(Lane, u64, Priority)>,
     direct: VecDeque<(Lane, Direct)>,
+    actions: Vec<Action>,
+    /// Calls with an unknown outcome that were not the task's own.
+    unknown: Vec<UnknownRow>,
     settings: SendSettings,
     /// The task has ended, or was never to begin: nobody will take anything any more.
     closed: bool,
@@ -103,11 +119,14 @@ impl Sender {
             backlog: Some(backlog::read(&store, bot)),
             committed: Vec::new(),
             direct: VecDeque::new(),
+            actions: Vec::new(),
+            unknown: Vec::new(),
             settings,
             closed: false,
         };
         let (token_refused, _) = watch::channel(false);
-        let shared = Shared { store, client, bot, inbox: Mutex::new(inbox), wake: Notify::new(), token_refused };
+        let (inbox, process) = (Mutex::new(inbox), rand::random::<u64>().max(1));
+        let shared = Shared { store, client, bot, inbox, wake: Notify::new(), token_refused, process };
         Self { shared: Arc::new(shared) }
     }
 
@@ -118,12 +137,26 @@ impl Sender {
         let mut inbox = self.shared.inbox();
         inbox.closed = true;
         inbox.direct.clear();
+        inbox.actions.clear();
     }
 
     /// Tells of rows that are durable now, those of a lane in order. Never blocks.
     pub fn committed(&self, rows: impl IntoIterator<Item = (Lane, u64, Priority)>) {
         self.shared.inbox().committed.extend(rows);
         self.shared.wake.notify_one();
+    }
+
+    /// Makes chat actions with these parameters, at once or not at all. Never blocks.
+    pub fn act(&self, actions: impl IntoIterator<Item = String>) {
+        let mut inbox = self.shared.inbox();
+        if !inbox.closed {
+            inbox.actions.extend(actions.into_iter().map(|params| Action {
+                lane: lane_of("sendChatAction", &params),
+                params: params.into(),
+                reply: None,
+            }));
+            self.shared.wake.notify_one();
+        }
     }
 
     /// Keeps to other rates from now on.

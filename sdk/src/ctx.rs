@@ -10,12 +10,11 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::bindings::botyard::telegram::bot_api::Options;
 use crate::bindings::botyard::types::types::{Invocation, StateKey};
 use crate::json::Object;
 use crate::update::{Body, Query, member};
-use crate::{
-    CallError, Error, Event, Handled, NoState, OldState, Priority, State, Timer, Update, User, Value, host, state,
-};
+use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
 
 pub use message::Message;
 pub use storage::{Scope, Storage};
@@ -385,7 +384,7 @@ impl Run {
         if alert {
             params.raw("show_alert", "true");
         }
-        self.queue("answerCallbackQuery", &params.finish(), Priority::Interactive);
+        self.queue("answerCallbackQuery", &params.finish(), message::usual());
     }
 
     /// Calls any method of the Bot API now, waits for its answer, and gives the `result`. What a call has done stays
@@ -411,11 +410,11 @@ impl Run {
     /// # Errors
     /// [`CallError::Denied`] without a grant, [`CallError::Invalid`] when the parameters are no object.
     pub fn enqueue(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
-        Ok(host::enqueue(method, &to_json(&params)?, Priority::Interactive)?)
+        Ok(host::enqueue(method, &to_json(&params)?, message::usual())?)
     }
 
-    pub(crate) fn queue(&self, method: &str, params: &str, priority: Priority) {
-        if let Err(error) = host::enqueue(method, params, priority) {
+    pub(crate) fn queue(&self, method: &str, params: &str, options: Options) {
+        if let Err(error) = host::enqueue(method, params, options) {
             self.fail(CallError::from(error).into());
         }
     }

@@ -32,6 +32,13 @@ const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_run_cpu_seconds", Histogram, "Processor time of one run, by plugin"),
     ("botyard_send_dropped_total", Counter, "Queued calls that were not delivered, by reason"),
     ("botyard_send_flood_waits_total", Counter, "Times that Telegram told a chat's calls to wait"),
+    ("botyard_send_long_floods_total", Counter, "Times that Telegram told a chat to wait for more than five minutes"),
+    (
+        "botyard_send_pauses_total",
+        Counter,
+        "Times that bulk, or replies too, were paused because of floods in several chats",
+    ),
+    ("botyard_send_unknown_total", Counter, "Calls with an unknown outcome and calls given up, by method"),
     ("botyard_send_queue", Gauge, "Committed calls that wait to be sent"),
     (
         "botyard_store_commits_total",

@@ -21,7 +21,7 @@ use crate::backoff;
 use crate::clock::unix_millis;
 use crate::domain::{BotId, Conversation, Lane, PluginName, UpdateView};
 use crate::plugin::{self, Invocation, Journal, Outbound, Plugin, RunError, Verdict};
-use crate::sender::Sender;
+use crate::sender::{Sender, is_chat_action};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -311,16 +311,22 @@ impl Context {
         Ok(StateRow::decode(&value).ok().filter(|row| !row.is_expired(now)).map(|row| row.name))
     }
 
-    /// The commit, with what is to be told to the sender and the timers once it is durable.
+    /// The commit, with what is to be told to the sender and the timers once it is durable. Chat actions are told of, but
+    /// not stored: nobody wants to see them later.
     fn with_notices(&self, tx: Tx) -> Commit {
         let mut commit = tx.into_commit();
         let mut rows = Vec::new();
         let mut place = 0;
         let mut sets_timer = false;
-        for op in &commit.ops {
+        let mut actions = Vec::new();
+        commit.ops.retain(|op| {
             match op {
                 Op::Append { prefix, value } => {
                     if let Some((lane, row)) = outbox::parse_lane_prefix(prefix).zip(OutboxRow::decode(value).ok()) {
+                        if is_chat_action(&row.method) {
+                            actions.push(row.params);
+                            return false;
+                        }
                         rows.push((place, lane, row.priority));
                     }
                     place += 1;
@@ -328,8 +334,9 @@ impl Context {
                 Op::Put { key, .. } => sets_timer |= timer::parse_key(key).is_some(),
                 Op::Delete { .. } => {}
             }
-        }
-        if sets_timer || !rows.is_empty() {
+            true
+        });
+        if sets_timer || !rows.is_empty() || !actions.is_empty() {
             let sender = self.sender.clone();
             let timer_set = sets_timer.then(|| self.timer_set.clone());
             commit.on_durable =
@@ -337,6 +344,7 @@ impl Context {
                     sender.committed(rows.into_iter().filter_map(|(place, lane, priority)| {
                         numbers.get(place).map(|&number| (lane, number, priority))
                     }));
+                    sender.act(actions);
                     if let Some(timer_set) = timer_set {
                         timer_set.notify_one();
                     }

@@ -125,7 +125,7 @@ const EFFECTS: &str = "
     (call $fsm_set (global.get $state) (global.get $state_len) (i32.const 1) (global.get $state_bytes)
       (global.get $state_bytes_len) (i32.const 1) (i64.const 60) (global.get $answer))
     (call $enqueue (global.get $method) (global.get $method_len) (global.get $params) (global.get $params_len)
-      (i32.const 1) (global.get $answer))
+      (i32.const 1) (i32.const 1) (global.get $answer))
     (call $after (global.get $timer) (global.get $timer_len) (i64.const 1000) (global.get $key) (global.get $key_len)
       (global.get $answer))";
 
@@ -154,6 +154,7 @@ async fn what_a_run_asks_for_comes_true_together() {
     let queued = bench.store.scan_prefix(&outbox::lane_prefix(BOT, Lane::Chat(ChatId(7))), 10).unwrap();
     let call = outbox::OutboxRow::decode(&queued[0].1).unwrap();
     assert_eq!((call.method.as_str(), call.event, call.priority), ("sendMessage", 9, outbox::Priority::Normal));
+    assert_eq!(call.delivery, outbox::Delivery::AtMostOnce);
     assert_eq!((queued.len(), call.params.as_str()), (1, r#"{"chat_id":7,"text":"hi"}"#));
 }
 

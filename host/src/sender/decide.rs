@@ -5,21 +5,32 @@
 //! - A flood waits at least as long as Telegram says, and counts as no failure.
 //! - What Telegram refused is over: the same call would fail the same way. What it refused because there is
 //!   nothing left to do is done, and so is what succeeded and lost its result on the way.
-//! - Trouble on the way is tried again, with growing waits, for a day: an outage loses nothing. Only when
-//!   everybody else's calls succeed is a call given up earlier: then the trouble is its own, and its chat
-//!   should not wait for it.
+//! - Trouble on the way is tried again, with growing waits, whatever the trouble is; one budget counts it all. What
+//!   may have taken effect is tried again only if the call is to be made at least once.
+//! - An outage loses nothing, however long it is: a call is given up for its age or its failures only when others
+//!   succeed meanwhile. Then the trouble is its own, and its chat should not wait for it. Where nobody else sends
+//!   anything, but a server answers, that takes a day.
+//! - An old call that does not fail is sent: age alone ends nothing, since a chat that had to wait for hours, by a
+//!   flood or an outage, has not had its answer yet. Queries are the exception: nobody can answer a late one.
 
 use std::time::Duration;
 
 use crate::backoff;
+use crate::store::rows::outbox::Priority;
 use crate::telegram::{Error, Refusal};
 
-/// A reply that is a day late answers nothing.
+/// Somebody waits for it, and has turned away by then.
+const MAX_AGE_INTERACTIVE: Duration = Duration::from_secs(600);
+const MAX_AGE_NORMAL: Duration = Duration::from_secs(3600);
+const MAX_AGE_BULK: Duration = Duration::from_secs(24 * 3600);
+/// Where it is not known whether others succeed, and for a chat that is flooded again and again.
 const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
 /// No query can be answered after this.
 const MAX_AGE_URGENT: Duration = Duration::from_secs(60);
 /// Some minutes of trying.
 const MAX_FAILURES: u32 = 20;
+/// However old it is, one bad moment must not end it.
+const MIN_FAILURES: u32 = 6;
 /// While the token is refused, one call tries again after so long.
 const REFUSED_TOKEN: Duration = Duration::from_secs(30);
 
@@ -28,12 +39,38 @@ const REFUSED_TOKEN: Duration = Duration::from_secs(30);
 pub(super) struct History {
     /// How often it failed, this time included. Floods don't count.
     pub(super) failures: u32,
-    /// How long ago the first failure was.
-    pub(super) since: Duration,
+    /// How long ago it was asked for.
+    pub(super) age: Duration,
+    /// How old it may grow while others succeed.
+    pub(super) max_age: Duration,
     /// Answers something that expires soon.
     pub(super) urgent: bool,
-    /// Other calls are answered well.
+    /// It is not made again if it may have taken effect.
+    pub(super) at_most_once: bool,
+    /// Calls in other lanes have succeeded while this one failed.
     pub(super) others_succeed: bool,
+    /// A server has answered, though not well: there is no such outage that lasts a day.
+    pub(super) reachable: bool,
+}
+
+impl History {
+    fn is_used_up(&self) -> bool {
+        if self.urgent {
+            return self.age > MAX_AGE_URGENT;
+        }
+        let old = self.failures >= MIN_FAILURES && self.age > self.max_age;
+        let old_for_anybody = self.failures >= MIN_FAILURES && self.age > MAX_AGE;
+        (self.others_succeed && (old || self.failures >= MAX_FAILURES)) || (self.reachable && old_for_anybody)
+    }
+}
+
+/// How old a call may grow while others succeed.
+pub(super) fn max_age(priority: Priority) -> Duration {
+    match priority {
+        Priority::Interactive => MAX_AGE_INTERACTIVE,
+        Priority::Normal => MAX_AGE_NORMAL,
+        Priority::Bulk => MAX_AGE_BULK,
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,8 +79,10 @@ pub(super) enum Next {
     Done,
     /// Over: refused.
     Refused,
-    /// Over: tried enough.
+    /// Over: tried enough, or too old.
     GiveUp,
+    /// Over: it may have taken effect, which must not happen twice.
+    Unknown,
     /// The lane waits, then the call is tried again.
     Retry(Duration),
     /// The same, by Telegram's order.
@@ -53,16 +92,16 @@ pub(super) enum Next {
 }
 
 pub(super) fn next(error: &Error, history: History, dice: f64) -> Next {
-    let max_age = if history.urgent { MAX_AGE_URGENT } else { MAX_AGE };
     match error {
         Error::ResultLost { .. } => Next::Done,
         Error::Refused { .. } if error.refusal() == Some(Refusal::NoOp) => Next::Done,
         Error::Refused { .. } | Error::Conflict { .. } => Next::Refused,
         Error::Unauthorized { .. } => Next::Halt(REFUSED_TOKEN),
         Error::Flooded { retry_after, .. } if history.urgent && *retry_after > MAX_AGE_URGENT => Next::GiveUp,
+        Error::Flooded { .. } if history.age > MAX_AGE && history.others_succeed => Next::GiveUp,
         Error::Flooded { retry_after, .. } => Next::Flood(*retry_after + flood_jitter(*retry_after, dice)),
-        _ if history.since > max_age => Next::GiveUp,
-        _ if history.failures >= MAX_FAILURES && history.others_succeed => Next::GiveUp,
+        _ if history.at_most_once && error.is_ambiguous() => Next::Unknown,
+        _ if history.is_used_up() => Next::GiveUp,
         _ => Next::Retry(backoff::delay(history.failures, dice)),
     }
 }
@@ -92,7 +131,19 @@ mod tests {
         Error::Refused { method: String::new(), code: 400, description: String::new(), migrate_to: None }
     }
 
-    const FRESH: History = History { failures: 1, since: Duration::ZERO, urgent: false, others_succeed: true };
+    const FRESH: History = History {
+        failures: 1,
+        age: Duration::ZERO,
+        max_age: MAX_AGE_INTERACTIVE,
+        urgent: false,
+        at_most_once: false,
+        others_succeed: true,
+        reachable: true,
+    };
+
+    fn hours(hours: u64) -> Duration {
+        Duration::from_secs(hours * 3600)
+    }
 
     #[test]
     fn what_was_refused_is_over() {
@@ -115,15 +166,22 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_is_waited_out_for_a_day() {
-        let outage = |hours: u64| History {
-            failures: 5_000,
-            since: Duration::from_secs(hours * 3600),
-            urgent: false,
-            others_succeed: false,
-        };
-        assert_eq!(next(&unreachable(), outage(23), 1.0), Next::Retry(backoff::CAP));
-        assert_eq!(next(&unreachable(), outage(25), 1.0), Next::GiveUp);
+    fn an_outage_is_waited_out_however_long_it_is() {
+        let outage = History { failures: 5_000, others_succeed: false, reachable: false, ..FRESH };
+        for age in [0, 23, 25, 24 * 30] {
+            let outage = History { age: hours(age), ..outage };
+            assert_eq!(next(&unreachable(), outage, 1.0), Next::Retry(backoff::CAP));
+            // The first calls after it may still fail.
+            let after = History { failures: MIN_FAILURES - 1, others_succeed: true, reachable: true, ..outage };
+            assert!(matches!(next(&unreachable(), after, 1.0), Next::Retry(_)));
+        }
+    }
+
+    #[test]
+    fn where_nobody_else_sends_a_call_that_can_not_be_made_is_over_after_a_day() {
+        let lonely = History { failures: 5_000, others_succeed: false, reachable: true, ..FRESH };
+        assert!(matches!(next(&unreachable(), History { age: hours(23), ..lonely }, 1.0), Next::Retry(_)));
+        assert_eq!(next(&unreachable(), History { age: hours(25), ..lonely }, 1.0), Next::GiveUp);
     }
 
     #[test]
@@ -135,6 +193,30 @@ mod tests {
             Next::Retry(Duration::ZERO)
         );
         assert_eq!(next(&unreachable(), History { others_succeed: false, ..alone }, 0.0), Next::Retry(Duration::ZERO));
+        let old = History { failures: MIN_FAILURES, age: MAX_AGE_INTERACTIVE + Duration::from_secs(1), ..FRESH };
+        assert_eq!(next(&unreachable(), old, 0.0), Next::GiveUp);
+        assert!(matches!(next(&unreachable(), History { max_age: MAX_AGE_NORMAL, ..old }, 0.0), Next::Retry(_)));
+    }
+
+    #[test]
+    fn age_alone_ends_nothing_but_floods_for_a_day_do() {
+        let old = History { failures: 0, age: hours(23), ..FRESH };
+        assert!(matches!(next(&flooded(6775), old, 0.0), Next::Flood(_)));
+        assert_eq!(next(&flooded(6775), History { age: hours(25), ..old }, 0.0), Next::GiveUp);
+    }
+
+    #[test]
+    fn what_may_have_taken_effect_is_not_repeated_if_it_must_not_be() {
+        let once = History { at_most_once: true, ..FRESH };
+        let unknown = Error::UnknownOutcome { method: String::new(), reason: String::new() };
+        let server = Error::ServerError { method: String::new(), status: 500, description: "restart".to_owned() };
+        let odd = Error::BadAnswer { method: String::new(), status: 200, cut: true, reason: String::new() };
+        for error in [unknown, server, odd] {
+            assert_eq!(next(&error, once, 0.5), Next::Unknown, "{error}");
+            assert!(matches!(next(&error, FRESH, 0.5), Next::Retry(_)), "{error}");
+        }
+        assert!(matches!(next(&unreachable(), once, 0.5), Next::Retry(_)));
+        assert!(matches!(next(&flooded(3), once, 0.5), Next::Flood(_)));
     }
 
     #[test]
@@ -142,14 +224,14 @@ mod tests {
         let urgent = History { urgent: true, ..FRESH };
         assert_eq!(next(&flooded(61), urgent, 0.0), Next::GiveUp);
         assert!(matches!(next(&flooded(3), urgent, 0.0), Next::Flood(_)));
-        let late = History { since: Duration::from_secs(61), ..urgent };
+        let late = History { age: Duration::from_secs(61), others_succeed: false, reachable: false, ..urgent };
         assert_eq!(next(&unreachable(), late, 0.0), Next::GiveUp);
     }
 
     proptest! {
         #[test]
         fn a_flood_is_never_shortened_and_hardly_lengthened(seconds in 1_u64..20_000, failures: u32, dice in 0.0..1.0) {
-            let history = History { failures, since: Duration::from_secs(1 << 40), ..FRESH };
+            let history = History { failures, ..FRESH };
             let Next::Flood(wait) = next(&flooded(seconds), history, dice) else { panic!() };
             let told = Duration::from_secs(seconds);
             prop_assert!(wait > told && wait <= told + Duration::from_secs(5));

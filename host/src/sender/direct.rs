@@ -10,10 +10,13 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::{self, Instant};
 
+use super::action::{Action, is_chat_action};
 use super::decide::{self, History, Next};
 use super::{CALL_DEADLINE, Sender};
 use crate::backoff;
+use crate::clock::unix_millis;
 use crate::domain::{Lane, PluginName};
+use crate::store::rows::unknown::UnknownRow;
 use crate::telegram::Error;
 use crate::telegram::lane_of;
 
@@ -22,12 +25,15 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// One call that waits for its turn.
 pub(super) struct Direct {
+    pub(super) plugin: PluginName,
     pub(super) method: String,
     pub(super) params: Bytes,
     pub(super) deadline: Instant,
     /// The row of its lane that goes before it; 0 for none.
     pub(super) after: u64,
     pub(super) failures: u32,
+    /// An attempt may have taken effect.
+    pub(super) ambiguous: bool,
     reply: oneshot::Sender<Result<Bytes, Error>>,
 }
 
@@ -36,7 +42,13 @@ impl Direct {
         self.reply.is_closed()
     }
 
-    pub(super) fn answer(self, result: Result<Bytes, Error>) {
+    pub(super) fn answer(self, mut result: Result<Bytes, Error>) {
+        // The last attempt certainly did nothing, but who hears that would make the call again.
+        if let Err(error @ (Error::Flooded { .. } | Error::Unreachable { .. } | Error::Unauthorized { .. })) = &result
+            && self.ambiguous
+        {
+            result = Err(unknown(&self.method, &format!("an earlier attempt had no answer; then: {error}")));
+        }
         // Whoever went away needs no answer.
         self.reply.send(result).ok();
     }
@@ -73,11 +85,33 @@ impl Sender {
         let deadline = Instant::now() + deadline;
         let reads = method.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("get"));
         let params = Bytes::from(params);
-        let result = if reads || lane.is_urgent() {
-            self.call_at_once(method, params, deadline, reads).await
+        let result = if is_chat_action(method) {
+            let (reply, answer) = oneshot::channel();
+            {
+                let mut inbox = self.shared.inbox();
+                if !inbox.closed {
+                    inbox.actions.push(Action { lane, params: params.clone(), reply: Some(reply) });
+                    self.shared.wake.notify_one();
+                }
+            }
+            match time::timeout_at(deadline, answer).await {
+                Ok(Ok(result)) => result,
+                _ => Err(unknown(method, "there was no answer in time")),
+            }
+        } else if reads || lane.is_urgent() {
+            self.call_at_once(method, params.clone(), deadline, reads).await
         } else {
             let (reply, answer) = oneshot::channel();
-            let direct = Direct { method: method.to_owned(), params, deadline, after: 0, failures: 0, reply };
+            let direct = Direct {
+                plugin: plugin.clone(),
+                method: method.to_owned(),
+                params: params.clone(),
+                deadline,
+                after: 0,
+                failures: 0,
+                ambiguous: false,
+                reply,
+            };
             self.enqueue(lane, direct);
             match time::timeout_at(deadline + GRACE, answer).await {
                 Ok(Ok(result)) => result,
@@ -93,6 +127,11 @@ impl Sender {
                 Ok(result)
             }
             Err(error) => {
+                if !reads && !is_chat_action(method) && is_unclear(&error) {
+                    let row = entry(plugin, method, lane, &params, &error);
+                    self.shared.inbox().unknown.push(row);
+                    self.shared.wake.notify_one();
+                }
                 tracing::debug!(%plugin, %error, "a plugin's call failed");
                 Err(error)
             }
@@ -134,6 +173,25 @@ impl Sender {
 
 fn text(result: Bytes) -> String {
     String::from_utf8(result.into()).expect("JSON that was parsed is UTF-8")
+}
+
+/// True where whoever made the call can't know what it did.
+pub(super) fn is_unclear(error: &Error) -> bool {
+    error.is_ambiguous() || matches!(error, Error::ResultLost { .. })
+}
+
+/// What the operator is to see of a direct call.
+pub(super) fn entry(plugin: &PluginName, method: &str, lane: Lane, params: &[u8], error: &Error) -> UnknownRow {
+    UnknownRow {
+        plugin: plugin.as_str().to_owned(),
+        event: 0,
+        method: method.to_owned(),
+        lane,
+        at: unix_millis(),
+        maybe_sent: true,
+        reason: format!("a direct call, whose plugin was told: {error}"),
+        params: String::from_utf8_lossy(params).into_owned(),
+    }
 }
 
 fn unknown(method: &str, reason: &str) -> Error {

@@ -1,7 +1,7 @@
 //! The loop: asks [`Schedule`] what comes next, makes the calls, and writes down what became of them.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
 use metrics::{Gauge, counter, gauge};
@@ -9,13 +9,18 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
+use super::action::{self, Action, Actions};
 use super::decide::{self, History, Next};
-use super::direct::Direct;
-use super::schedule::{End, Schedule, Work};
-use super::{CALL_DEADLINE, Shared, backlog};
+use super::direct::{self, Direct};
+use super::ledger::Ledger;
+use super::schedule::{End, Paused, Schedule, Work};
+use super::weight::weight_of;
+use super::{CALL_DEADLINE, Shared, backlog, edits};
+use crate::clock::unix_millis;
 use crate::domain::Lane;
-use crate::store::rows::outbox::{self, OutboxRow};
-use crate::store::{self, Commit, Op};
+use crate::store::rows::outbox::{self, Delivery, OutboxRow};
+use crate::store::rows::unknown::UnknownRow;
+use crate::store::{self, Commit, CommitError, Op};
 use crate::telegram::Error;
 
 /// What is in flight may take so long to end after the stop signal.
@@ -24,6 +29,8 @@ const STOP_GRACE: Duration = Duration::from_secs(5);
 const STORE_TROUBLE: Duration = Duration::from_secs(1);
 /// A wait that somebody may wonder about.
 const LONG_FLOOD: Duration = Duration::from_secs(30);
+/// A wait that somebody should look into.
+const VERY_LONG_FLOOD: Duration = Duration::from_secs(300);
 /// So many failed calls without a success between them are an outage.
 const OUTAGE: u32 = 5;
 /// While a call succeeded within so long, Telegram takes calls.
@@ -33,11 +40,16 @@ const HEALTHY: Duration = Duration::from_secs(60);
 enum Done {
     Row { lane: Lane, number: u64, ending: Ending },
     Direct { lane: Lane, direct: Direct, result: Result<Bytes, Error> },
+    Action { action: Action, result: Result<Bytes, Error> },
 }
 
 enum Ending {
-    /// The row, without its parameters, and what came of it.
-    Called(Box<OutboxRow>, Result<(), Error>),
+    /// The row, its parameters apart from it, and what came of it.
+    Called(Box<OutboxRow>, Bytes, Result<(), Error>),
+    /// An earlier process has begun to make the call, and it must not be made twice.
+    Interrupted(Box<OutboxRow>, Bytes),
+    /// A later edit of the same message waits in the lane.
+    Superseded,
     /// It is not in the store.
     Missing,
     Unreadable(String),
@@ -57,6 +69,8 @@ struct Loop<'a> {
     failed_in_a_row: u32,
     /// When Telegram last took a call. Polls don't count: they can do well while sending is out of order.
     last_success: Option<Instant>,
+    ledger: Ledger,
+    actions: Actions,
 }
 
 pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
@@ -71,6 +85,8 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         queue: gauge!("botyard_send_queue"),
         failed_in_a_row: 0,
         last_success: None,
+        ledger: Ledger::new(shared.bot),
+        actions: Actions::default(),
     };
     let told_to_stop = async move {
         // Whoever drops the signal has gone, which is a reason to stop as well.
@@ -89,6 +105,7 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut settings = settings;
     loop {
         this.take_inbox(&mut settings);
+        this.write();
         let now = Instant::now();
         while let Some(work) = this.schedule.next(now) {
             this.start(work);
@@ -115,13 +132,14 @@ impl Loop<'_> {
     /// Takes up what an earlier process has left. That was read from its files, which may be ahead of the disk.
     async fn begin(&mut self) -> Result<(), store::Error> {
         self.shared.store.flushed().await?;
+        self.ledger.count(&self.shared.store)?;
         let backlog = self.shared.inbox().backlog.take();
         let backlog = backlog.unwrap_or_else(|| Ok(Vec::new()))?;
         if !backlog.is_empty() {
             tracing::info!(chats = backlog.len(), "going on with the calls that were waiting");
         }
         let now = Instant::now();
-        let unix_now = unix_now();
+        let unix_now = unix_millis();
         for waiting in backlog {
             self.backlog_end = self.backlog_end.max(waiting.last);
             if waiting.not_before > unix_now {
@@ -133,10 +151,15 @@ impl Loop<'_> {
     }
 
     fn take_inbox(&mut self, settings: &mut super::SendSettings) {
-        let (committed, direct, wanted) = {
+        let (committed, direct, actions, unknown, wanted) = {
             let mut inbox = self.shared.inbox();
-            (std::mem::take(&mut inbox.committed), std::mem::take(&mut inbox.direct), inbox.settings)
+            let actions = std::mem::take(&mut inbox.actions);
+            let (committed, direct) = (std::mem::take(&mut inbox.committed), std::mem::take(&mut inbox.direct));
+            (committed, direct, actions, std::mem::take(&mut inbox.unknown), inbox.settings)
         };
+        for row in unknown {
+            self.ledger.keep(&self.shared.store, &row, &mut self.ops);
+        }
         let now = Instant::now();
         if *settings != wanted {
             *settings = wanted;
@@ -145,11 +168,26 @@ impl Loop<'_> {
         self.queued += committed.len() as u64;
         for (lane, number, priority) in committed {
             self.schedule.add(lane, number, number, priority, now);
+            self.pass_on(lane, number, now);
         }
         for (lane, direct) in direct {
             self.schedule.add_direct(lane, direct, now);
         }
+        for action in actions {
+            self.act(action, now);
+        }
         self.queue.set(self.queued as f64);
+    }
+
+    fn act(&mut self, action: Action, now: Instant) {
+        if !self.schedule.may_act(action.lane, now) || !self.actions.begin(action.lane, now) {
+            return action.dropped();
+        }
+        let shared = self.shared.clone();
+        self.calls.spawn(async move {
+            let result = shared.client.call("sendChatAction", action.params.clone(), action::DEADLINE).await;
+            Done::Action { action, result }
+        });
     }
 
     fn start(&mut self, work: Work) {
@@ -172,6 +210,10 @@ impl Loop<'_> {
         match done {
             Ok(Done::Row { lane, number, ending }) => self.finish_row(lane, number, ending, now),
             Ok(Done::Direct { lane, direct, result }) => self.finish_direct(lane, direct, result, now),
+            Ok(Done::Action { action, result }) => {
+                self.actions.end(action.lane, result.as_ref().err(), now);
+                action.answer(result);
+            }
             // A lane whose call is gone would wait for ever: better to be seen failing.
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
@@ -179,60 +221,84 @@ impl Loop<'_> {
 
     fn finish_row(&mut self, lane: Lane, number: u64, ending: Ending, now: Instant) {
         match ending {
-            Ending::Called(row, Ok(())) => {
+            Ending::Called(row, params, Ok(())) => {
                 self.note_success(now);
                 tracing::debug!(plugin = %row.plugin, event = row.event, method = row.method, "sent");
-                self.row_done(lane, number, true, now);
+                self.row_done(lane, number, weight_of(&row.method, &params), now);
             }
-            Ending::Called(row, Err(error)) => self.row_failed(lane, number, &row, &error, now),
-            Ending::Missing => self.row_over(lane, number, false, now),
+            Ending::Called(row, params, Err(error)) => self.row_failed(lane, number, &row, &params, &error, now),
+            Ending::Interrupted(row, params) => {
+                let reason = "the host ended while the call was under way";
+                self.row_lost(lane, &row, &params, true, reason);
+                self.row_done(lane, number, 0, now);
+            }
+            Ending::Superseded => {
+                counter!("botyard_send_dropped_total", "reason" => "superseded").increment(1);
+                self.row_done(lane, number, 0, now);
+            }
+            Ending::Missing => self.row_over(lane, number, 0, now),
             Ending::Unreadable(error) => {
                 tracing::error!(?lane, number, error, "a queued call can't be read; it stays in the store, unsent");
-                self.row_over(lane, number, false, now);
+                self.row_over(lane, number, 0, now);
             }
             Ending::StoreFailed(error) => {
                 tracing::error!(%error, "a queued call can't be read");
-                self.schedule.finish(lane, End::RowStays, false, Some(now + STORE_TROUBLE), now);
+                self.schedule.finish(lane, End::RowStays, 0, Some(now + STORE_TROUBLE), now);
             }
         }
     }
 
-    fn row_failed(&mut self, lane: Lane, number: u64, row: &OutboxRow, error: &Error, now: Instant) {
+    fn row_failed(&mut self, lane: Lane, number: u64, row: &OutboxRow, params: &[u8], error: &Error, now: Instant) {
         let chat_id = chat_of(lane);
         let plugin = &row.plugin;
-        let history = self.history(lane, error, now);
-        let seen = may_have_been_seen(error);
+        let history = self.history(lane, row, error, now);
+        let weight = weight_of_failed(error, &row.method, params);
         match decide::next(error, history, rand::random()) {
             Next::Done => {
                 self.note_success(now);
                 tracing::debug!(%plugin, chat_id, event = row.event, %error, "as good as sent");
-                self.row_done(lane, number, true, now);
+                self.row_done(lane, number, weight, now);
             }
             Next::Refused => {
                 self.note_success(now);
                 tracing::warn!(%plugin, chat_id, event = row.event, "{error}");
                 counter!("botyard_send_dropped_total", "reason" => error.outcome()).increment(1);
-                self.row_done(lane, number, true, now);
+                self.row_done(lane, number, 1, now);
             }
             Next::GiveUp => {
-                let failures = history.failures;
-                tracing::error!(%plugin, chat_id, event = row.event, failures, %error, "a queued call is given up");
-                counter!("botyard_send_dropped_total", "reason" => "given_up").increment(1);
-                self.row_done(lane, number, seen, now);
+                let maybe_sent = self.schedule.is_ambiguous(lane);
+                let reason = format!("given up after {} failures, {:?} old: {error}", history.failures, history.age);
+                self.row_lost(lane, row, params, maybe_sent, &reason);
+                if let Error::Flooded { retry_after, .. } = error {
+                    self.note_flood(lane, *retry_after, now);
+                }
+                self.row_done(lane, number, weight, now);
+            }
+            Next::Unknown => {
+                self.row_lost(lane, row, params, true, &error.to_string());
+                self.row_done(lane, number, weight, now);
             }
             Next::Retry(wait) => {
                 self.note_trouble(error);
                 tracing::debug!(%plugin, chat_id, event = row.event, %error, ?wait, "a queued call will be tried again");
-                self.schedule.finish(lane, End::RowStays, seen, Some(now + wait), now);
+                if row.delivery == Delivery::AtMostOnce {
+                    // It certainly did not reach Telegram: the next process may make it as well.
+                    self.rewrite(lane, number, |row| row.begun = 0);
+                }
+                self.schedule.finish(lane, End::RowStays, weight, Some(now + wait), now);
             }
             Next::Flood(wait) => {
-                self.note_flood(lane, wait);
-                self.remember(lane, number, wait);
-                self.schedule.finish(lane, End::RowStays, true, Some(now + wait), now);
+                self.note_flood(lane, wait, now);
+                let until = unix_millis().saturating_add(millis(wait));
+                self.rewrite(lane, number, |row| {
+                    row.not_before = row.not_before.max(until);
+                    row.begun = 0;
+                });
+                self.schedule.finish(lane, End::RowStays, 1, Some(now + wait), now);
             }
             Next::Halt(wait) => {
                 self.halt(error, now + wait);
-                self.schedule.finish(lane, End::RowStays, true, None, now);
+                self.schedule.finish(lane, End::RowStays, 1, None, now);
             }
         }
     }
@@ -241,13 +307,15 @@ impl Loop<'_> {
         let error = match result {
             Ok(result) => {
                 self.note_success(now);
+                let weight = weight_of(&direct.method, &direct.params);
                 direct.answer(Ok(result));
-                return self.schedule.finish(lane, End::DirectDone, true, None, now);
+                return self.schedule.finish(lane, End::DirectDone, weight, None, now);
             }
             Err(error) => error,
         };
         direct.failures += 1;
-        let seen = may_have_been_seen(&error);
+        direct.ambiguous |= error.is_ambiguous();
+        let weight = weight_of_failed(&error, &direct.method, &direct.params);
         let history = History { failures: direct.failures, ..History::default() };
         let (wait, is_flood) = match decide::next(&error, history, rand::random()) {
             Next::Retry(wait) => {
@@ -255,40 +323,75 @@ impl Loop<'_> {
                 (Some(wait), false)
             }
             Next::Flood(wait) => {
-                self.note_flood(lane, wait);
+                self.note_flood(lane, wait, now);
                 (Some(wait), true)
             }
             Next::Halt(wait) => {
                 self.halt(&error, now + wait);
                 (None, false)
             }
-            Next::Done | Next::Refused | Next::GiveUp => (None, false),
+            Next::Done | Next::Refused | Next::GiveUp | Next::Unknown => (None, false),
         };
         match wait.map(|wait| now + wait) {
             Some(until) if until < direct.deadline => {
-                self.schedule.finish(lane, End::DirectStays(direct), seen, Some(until), now);
+                self.schedule.finish(lane, End::DirectStays(direct), weight, Some(until), now);
             }
             until => {
+                // Whoever waits writes it down; nobody does.
+                if direct.is_abandoned() && (direct.ambiguous || direct::is_unclear(&error)) {
+                    let row = direct::entry(&direct.plugin, &direct.method, lane, &direct.params, &error);
+                    self.ledger.keep(&self.shared.store, &row, &mut self.ops);
+                }
                 direct.answer(Err(error));
-                self.schedule.finish(lane, End::DirectDone, seen, until.filter(|_| is_flood), now);
+                self.schedule.finish(lane, End::DirectDone, weight, until.filter(|_| is_flood), now);
             }
         }
     }
 
-    fn history(&mut self, lane: Lane, error: &Error, now: Instant) -> History {
-        let (failures, since) =
-            if error.is_transient() { self.schedule.count_failure(lane, now) } else { (0, Duration::ZERO) };
-        let others_succeed = self.last_success.is_some_and(|at| now - at <= HEALTHY);
-        History { failures, since, urgent: lane.is_urgent(), others_succeed }
+    fn history(&mut self, lane: Lane, row: &OutboxRow, error: &Error, now: Instant) -> History {
+        let (failures, failing) = if error.is_transient() {
+            self.schedule.count_failure(lane, error.is_ambiguous(), now)
+        } else {
+            (0, HEALTHY)
+        };
+        History {
+            failures,
+            age: Duration::from_millis(unix_millis().saturating_sub(row.queued)),
+            max_age: decide::max_age(row.priority),
+            urgent: lane.is_urgent(),
+            at_most_once: row.delivery == Delivery::AtMostOnce,
+            // What succeeded before this call began to fail says nothing of the time since.
+            others_succeed: self.last_success.is_some_and(|at| now - at < failing.min(HEALTHY)),
+            reachable: matches!(error, Error::ServerError { .. }),
+        }
+    }
+
+    /// Tells the operator of a row that ends without having been delivered for sure.
+    fn row_lost(&mut self, lane: Lane, row: &OutboxRow, params: &[u8], maybe_sent: bool, reason: &str) {
+        let (plugin, chat_id, method) = (&row.plugin, chat_of(lane), &row.method);
+        let end = if maybe_sent { "unknown" } else { "expired" };
+        tracing::error!(%plugin, chat_id, event = row.event, method, end, reason, "a queued call is given up");
+        counter!("botyard_send_dropped_total", "reason" => end).increment(1);
+        let row = UnknownRow {
+            plugin: plugin.as_str().to_owned(),
+            event: row.event,
+            method: method.clone(),
+            lane,
+            at: unix_millis(),
+            maybe_sent,
+            reason: reason.to_owned(),
+            params: String::from_utf8_lossy(params).into_owned(),
+        };
+        self.ledger.keep(&self.shared.store, &row, &mut self.ops);
     }
 
     /// The row is over and leaves the store.
-    fn row_done(&mut self, lane: Lane, number: u64, seen: bool, now: Instant) {
+    fn row_done(&mut self, lane: Lane, number: u64, weight: u32, now: Instant) {
         self.ops.push(Op::Delete { key: outbox::key(self.shared.bot, lane, number) });
-        self.row_over(lane, number, seen, now);
+        self.row_over(lane, number, weight, now);
     }
 
-    fn row_over(&mut self, lane: Lane, number: u64, seen: bool, now: Instant) {
+    fn row_over(&mut self, lane: Lane, number: u64, weight: u32, now: Instant) {
         if number > self.backlog_end {
             self.queued = self.queued.saturating_sub(1);
         }
@@ -297,15 +400,28 @@ impl Loop<'_> {
             tracing::error!(%error, "the outbox can't be read, its rows wait for the next start");
             None
         });
-        self.schedule.finish(lane, End::RowDone(next), seen, None, now);
+        self.schedule.finish(lane, End::RowDone(next), weight, None, now);
+        if let Some((number, _)) = next {
+            self.pass_on(lane, number, now);
+        }
     }
 
-    /// Writes the deadline of a flood into the row, so that it holds over a restart.
-    fn remember(&mut self, lane: Lane, number: u64, wait: Duration) {
+    /// The deadline of a flood must hold over a restart, whichever row is the first of its lane.
+    fn pass_on(&mut self, lane: Lane, number: u64, now: Instant) {
+        if let Some((head, until)) = self.schedule.blocked_head(lane, now)
+            && head == number
+        {
+            let until = unix_millis().saturating_add(millis(until - now));
+            self.rewrite(lane, number, |row| row.not_before = row.not_before.max(until));
+        }
+    }
+
+    /// Writes into a row what must hold over a restart.
+    fn rewrite(&mut self, lane: Lane, number: u64, change: impl FnOnce(&mut OutboxRow)) {
         let key = outbox::key(self.shared.bot, lane, number);
         let row = self.shared.store.get(&key).ok().flatten().and_then(|value| OutboxRow::decode(&value).ok());
         if let Some(mut row) = row {
-            row.not_before = unix_now().saturating_add(millis(wait));
+            change(&mut row);
             self.ops.push(Op::Put { key, value: row.encode() });
         }
     }
@@ -335,10 +451,26 @@ impl Loop<'_> {
         }
     }
 
-    fn note_flood(&self, lane: Lane, wait: Duration) {
+    fn note_flood(&mut self, lane: Lane, wait: Duration, now: Instant) {
         counter!("botyard_send_flood_waits_total").increment(1);
         let chat_id = chat_of(lane);
-        if wait > LONG_FLOOD {
+        let paused = self.schedule.flooded(lane, now + wait, now);
+        // A direct call has no row of its own to remember it.
+        if let Some((head, _)) = self.schedule.blocked_head(lane, now) {
+            self.pass_on(lane, head, now);
+        }
+        match paused {
+            Some(Paused::Bulk) => tracing::warn!("several chats are flooded: bulk waits"),
+            Some(Paused::Replies) => tracing::error!("Telegram floods all that is sent: replies wait as well"),
+            None => {}
+        }
+        if paused.is_some() {
+            counter!("botyard_send_pauses_total").increment(1);
+        }
+        if wait > VERY_LONG_FLOOD {
+            counter!("botyard_send_long_floods_total").increment(1);
+            tracing::error!(chat_id, ?wait, "flood control: the chat has to wait for long; something sends too much");
+        } else if wait > LONG_FLOOD {
             tracing::warn!(chat_id, ?wait, "flood control: the chat has to wait");
         } else {
             tracing::debug!(chat_id, ?wait, "flood control: the chat has to wait");
@@ -378,14 +510,45 @@ async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
         Ok(None) => return Ending::Missing,
         Err(error) => return Ending::StoreFailed(error),
     };
+    let begun_before = row.begun != 0 && row.begun != shared.process;
+    match edits::is_superseded(&shared.store, shared.bot, lane, number, &row) {
+        Ok(true) if !begun_before => return Ending::Superseded,
+        Ok(_) => {}
+        Err(error) => return Ending::StoreFailed(error),
+    }
+    if row.delivery == Delivery::AtMostOnce {
+        if begun_before {
+            let params = Bytes::from(std::mem::take(&mut row.params));
+            return Ending::Interrupted(row, params);
+        }
+        if let Err(error) = mark_begun(shared, lane, number, &mut row).await {
+            return Ending::StoreFailed(error);
+        }
+    }
     let params = Bytes::from(std::mem::take(&mut row.params));
-    let result = shared.client.call(&row.method, params, CALL_DEADLINE).await.map(drop);
-    Ending::Called(row, result)
+    let result = shared.client.call(&row.method, params.clone(), CALL_DEADLINE).await.map(drop);
+    Ending::Called(row, params, result)
 }
 
-/// True unless the call certainly did not reach Telegram.
-fn may_have_been_seen(error: &Error) -> bool {
-    !matches!(error, Error::Unreachable { .. })
+/// Writes into the row, durably, that the call begins. Also when it says so already: what takes the mark away may be
+/// on its way to the store.
+async fn mark_begun(shared: &Shared, lane: Lane, number: u64, row: &mut OutboxRow) -> Result<(), store::Error> {
+    row.begun = shared.process;
+    let ops = vec![Op::Put { key: outbox::key(shared.bot, lane, number), value: row.encode() }];
+    match shared.store.commit(Commit { ops, ..Commit::default() }).await {
+        Ok(receipt) => receipt.durable().await,
+        Err(CommitError::Store(error)) => Err(error),
+        Err(CommitError::Conflict { .. }) => unreachable!("a commit that has read nothing"),
+    }
+}
+
+/// What Telegram counts a call for that failed: nothing, if it certainly did not get there.
+fn weight_of_failed(error: &Error, method: &str, params: &[u8]) -> u32 {
+    match error {
+        Error::Unreachable { .. } => 0,
+        _ if error.is_ambiguous() || matches!(error, Error::ResultLost { .. }) => weight_of(method, params),
+        _ => 1,
+    }
 }
 
 fn chat_of(lane: Lane) -> Option<i64> {
@@ -393,11 +556,6 @@ fn chat_of(lane: Lane) -> Option<i64> {
         Lane::Chat(chat) => Some(chat.0),
         _ => None,
     }
-}
-
-/// What stands in a row must hold in the next process, so it is the wall clock's.
-fn unix_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -19,9 +19,12 @@ use crate::store::rows::outbox::Priority;
 
 mod lane;
 mod quotas;
+mod scope;
 
 use lane::{CLASSES, Class, LaneState, Phase};
 use quotas::Quotas;
+pub(super) use scope::Paused;
+use scope::Scope;
 
 /// Calls in flight, of all lanes together.
 const MOST_IN_FLIGHT: usize = 100;
@@ -54,6 +57,7 @@ pub(super) struct Schedule {
     quotas: Quotas,
     overall: Pace,
     bulk: Pace,
+    scope: Scope,
     in_flight: usize,
     /// Until then, nothing goes; after it, one call at a time until [`Schedule::resume`].
     halted_until: Option<Instant>,
@@ -69,6 +73,7 @@ impl Schedule {
             quotas: Quotas::new(settings),
             overall: Pace::default(),
             bulk: Pace::default(),
+            scope: Scope::default(),
             in_flight: 0,
             halted_until: None,
         }
@@ -117,7 +122,7 @@ impl Schedule {
     pub(super) fn next(&mut self, now: Instant) -> Option<Work> {
         self.fire(now);
         for class in CLASSES {
-            while self.has_room(class) && self.open_at(class, now) <= now {
+            while self.has_room(class) && !self.scope.is_probing(class) && self.open_at(class, now) <= now {
                 let Some(id) = self.ready[class as usize].pop_front() else { break };
                 if let Some(work) = self.start(id, class, now) {
                     return Some(work);
@@ -132,7 +137,9 @@ impl Schedule {
         let timers = [self.timers.peek(), self.deadlines.peek()].into_iter().flatten().map(|Reverse((at, _))| *at);
         let queues = CLASSES
             .into_iter()
-            .filter(|class| self.has_room(*class) && !self.ready[*class as usize].is_empty())
+            .filter(|class| {
+                self.has_room(*class) && !self.scope.is_probing(*class) && !self.ready[*class as usize].is_empty()
+            })
             .map(|class| self.open_at(class, now));
         timers.chain(queues).min()
     }
@@ -142,27 +149,55 @@ impl Schedule {
         self.lanes.get(&id).map_or(0, |lane| lane.last)
     }
 
-    /// Counts a failure of the lane's head: how many there were in a row, and for how long.
-    pub(super) fn count_failure(&mut self, id: Lane, now: Instant) -> (u32, Duration) {
+    /// Counts a failure of the lane's head: how many there were in a row, and for how long. `ambiguous` tells that it
+    /// may have taken effect.
+    pub(super) fn count_failure(&mut self, id: Lane, ambiguous: bool, now: Instant) -> (u32, Duration) {
         let Some(lane) = self.lanes.get_mut(&id) else { return (1, Duration::ZERO) };
         lane.failures = lane.failures.saturating_add(1);
+        lane.ambiguous |= ambiguous;
         (lane.failures, now - *lane.failing_since.get_or_insert(now))
     }
 
-    /// A call has ended. The lane goes on, not before `blocked_until` if that is given. `seen` tells that
-    /// the call may have reached Telegram, which then counts it.
-    pub(super) fn finish(&mut self, id: Lane, end: End, seen: bool, blocked_until: Option<Instant>, now: Instant) {
+    /// True if an attempt at the lane's head may have taken effect.
+    pub(super) fn is_ambiguous(&self, id: Lane) -> bool {
+        self.lanes.get(&id).is_some_and(|lane| lane.ambiguous)
+    }
+
+    /// The first row of a lane, and until when nothing of the lane goes, where there is such a time.
+    pub(super) fn blocked_head(&self, id: Lane, now: Instant) -> Option<(u64, Instant)> {
+        let lane = self.lanes.get(&id)?;
+        Some((lane.head?, lane.blocked_until.filter(|until| *until > now)?))
+    }
+
+    /// A call was flooded, and nothing of its lane goes before `until`; to be told before its end. Answers with what is
+    /// paused because this was one flood too many.
+    pub(super) fn flooded(&mut self, id: Lane, until: Instant, now: Instant) -> Option<Paused> {
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.slow_down(until, now);
+            lane.blocked_until = lane.blocked_until.max(Some(until));
+        }
+        self.scope.flooded(id, until - now, now)
+    }
+
+    /// A call has ended. The lane goes on, not before `blocked_until` if that is given. `weight` is what Telegram counts
+    /// it for: nothing, if it certainly did not get there.
+    pub(super) fn finish(&mut self, id: Lane, end: End, weight: u32, blocked_until: Option<Instant>, now: Instant) {
         self.in_flight -= 1;
+        self.scope.ended(id, weight > 0 && matches!(end, End::RowDone(_) | End::DirectDone));
+        // One was counted when it began.
+        if let (Some(quota), 2..) = (&self.quotas.overall, weight) {
+            self.overall.take(quota, weight - 1, now);
+        }
         let Some(lane) = self.lanes.get_mut(&id) else { return };
         // Counted from the end of the call: its arrival lies before that, so the next one is surely late enough.
-        if let (true, Some(quota)) = (seen, self.quotas.of(id)) {
-            lane.pace.take(quota, 1, now);
+        if weight > 0 {
+            lane.take(self.quotas.of(id), weight, now);
         }
         lane.blocked_until = lane.blocked_until.max(blocked_until).filter(|until| *until > now);
         match end {
             End::RowDone(next) => {
                 lane.head = next.map(|(number, _)| number);
-                (lane.failures, lane.failing_since) = (0, None);
+                (lane.failures, lane.failing_since, lane.ambiguous) = (0, None, false);
                 if let Some((number, priority)) = next {
                     lane.raise(number, priority);
                 }
@@ -175,6 +210,14 @@ impl Schedule {
         }
         lane.phase = Phase::Settling;
         self.settle(id, now);
+    }
+
+    /// True if a chat action would be of use and harm nobody.
+    pub(super) fn may_act(&self, id: Lane, now: Instant) -> bool {
+        let open = self.halted_until.is_none() && self.scope.open_at(Class::Interactive).is_none();
+        open && self.lanes.get(&id).is_none_or(|lane| {
+            lane.phase != Phase::InFlight && lane.class(id).is_none() && lane.free_at(self.quotas.of(id), now) <= now
+        })
     }
 
     pub(super) fn halt(&mut self, until: Instant) {
@@ -208,7 +251,7 @@ impl Schedule {
         let ready_at = |quota: &Option<Quota>, pace: &Pace| quota.as_ref().map(|quota| pace.ready_at(quota, 1, now));
         let overall = ready_at(&self.quotas.overall, &self.overall).filter(|_| class != Class::Urgent);
         let bulk = ready_at(&self.quotas.bulk, &self.bulk).filter(|_| class == Class::Bulk);
-        [overall, bulk, self.halted_until].into_iter().flatten().fold(now, Instant::max)
+        [overall, bulk, self.halted_until, self.scope.open_at(class)].into_iter().flatten().fold(now, Instant::max)
     }
 
     fn start(&mut self, id: Lane, class: Class, now: Instant) -> Option<Work> {
@@ -227,6 +270,7 @@ impl Schedule {
         };
         lane.phase = Phase::InFlight;
         self.in_flight += 1;
+        self.scope.begun(id, class);
         if let (Some(quota), true) = (&self.quotas.overall, class != Class::Urgent) {
             self.overall.take(quota, 1, now);
         }

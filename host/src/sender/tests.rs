@@ -13,11 +13,15 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::domain::{ChatId, PluginName};
-use crate::store::rows::outbox::{self, OutboxRow};
+use crate::store::rows::outbox::{self, Delivery, OutboxRow};
+use crate::store::rows::unknown;
 use crate::store::{Commit, Op};
 use crate::telegram::{Response, Transport, TransportError, lane_of};
 
 mod calls;
+mod delivery;
+mod edits;
+mod floods;
 mod rows;
 mod schedule;
 
@@ -157,13 +161,18 @@ impl Bench {
     }
 
     fn put(&self, calls: &[(&str, Value, Priority)]) -> Vec<(Lane, u64, Priority)> {
+        self.put_as(calls, |_| ())
+    }
+
+    /// The same with other settings.
+    fn put_as(&self, calls: &[(&str, Value, Priority)], change: impl Fn(&mut OutboxRow)) -> Vec<(Lane, u64, Priority)> {
         let mut ops = Vec::new();
         let mut lanes = Vec::new();
         for (method, params, priority) in calls {
             let params = params.to_string();
             let lane = lane_of(method, &params);
             lanes.push((lane, *priority));
-            let row = OutboxRow {
+            let mut row = OutboxRow {
                 plugin: PluginName::new("test"),
                 event: 1,
                 method: (*method).to_owned(),
@@ -171,7 +180,11 @@ impl Bench {
                 priority: *priority,
                 attempts: 0,
                 not_before: 0,
+                queued: crate::clock::unix_millis(),
+                delivery: Delivery::AtLeastOnce,
+                begun: 0,
             };
+            change(&mut row);
             ops.push(Op::Append { prefix: outbox::lane_prefix(BOT, lane), value: row.encode() });
         }
         let numbers = self.blocking(|store| async move {
@@ -212,6 +225,28 @@ impl Bench {
         self.blocking(|store| async move { drop(store.commit(Commit::default()).await) });
         let rows = self.store.scan_prefix(&outbox::bot_prefix(BOT), usize::MAX).unwrap();
         rows.iter().map(|(_, value)| OutboxRow::decode(value).unwrap()).collect()
+    }
+}
+
+impl Bench {
+    /// What the operator is told of calls without a known end.
+    fn ledger(&self) -> Vec<UnknownRow> {
+        self.blocking(|store| async move { drop(store.commit(Commit::default()).await) });
+        let rows = self.store.scan_prefix(&unknown::bot_prefix(BOT), usize::MAX).unwrap();
+        rows.iter().map(|(_, value)| UnknownRow::decode(value).unwrap()).collect()
+    }
+
+    /// Waits for something that the store has a part in, whose time is not the paused clock's.
+    #[expect(clippy::disallowed_methods, reason = "the store's thread knows nothing of the paused clock")]
+    async fn until(&self, is_so: impl Fn(&Self) -> bool) {
+        for _ in 0..2_000 {
+            if is_so(self) {
+                return;
+            }
+            std::thread::sleep(MS);
+            sleep(10 * MS).await;
+        }
+        panic!("it did not happen");
     }
 }
 

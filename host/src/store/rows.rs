@@ -17,6 +17,7 @@ pub mod outbox;
 pub mod paused;
 pub mod seen;
 pub mod timer;
+pub mod unknown;
 
 /// A row that does not read as what its key says.
 #[derive(Debug, thiserror::Error)]

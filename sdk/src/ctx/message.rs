@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Run, to_json};
+use crate::bindings::botyard::telegram::bot_api::{Delivery, Options};
 use crate::json::Object;
 use crate::keyboard::Markup;
 use crate::{CallError, Priority, Value, host};
@@ -14,17 +15,22 @@ pub struct Message<'run> {
     method: &'static str,
     /// None once it is queued, and for a message that has nowhere to go.
     params: Option<Object>,
-    priority: Priority,
+    options: Options,
+}
+
+/// A reply that somebody waits for, and that must not be lost.
+pub(super) fn usual() -> Options {
+    Options { priority: Priority::Interactive, delivery: Delivery::AtLeastOnce }
 }
 
 impl<'run> Message<'run> {
     pub(super) fn new(run: &'run Run, method: &'static str, params: Object) -> Self {
-        Self { run, method, params: Some(params), priority: Priority::Interactive }
+        Self { run, method, params: Some(params), options: usual() }
     }
 
     /// The run has failed already: there is nothing to queue.
     pub(super) fn nowhere(run: &'run Run) -> Self {
-        Self { run, method: "", params: None, priority: Priority::Interactive }
+        Self { run, method: "", params: None, options: usual() }
     }
 
     /// Adds buttons: an [`InlineKeyboard`](crate::keyboard::InlineKeyboard), a
@@ -91,7 +97,22 @@ impl<'run> Message<'run> {
 
     /// How urgent it is. Without it: a reply that somebody waits for.
     pub fn priority(mut self, priority: Priority) -> Self {
-        self.priority = priority;
+        self.options.priority = priority;
+        self
+    }
+
+    /// Rather lost than said twice: if the message may or may not have gone out, because the answer got lost or the
+    /// host was killed just then, it is not sent again. The operator can see it with `botyard unknown`. Without this,
+    /// it is sent again.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn pay_out(ctx: &Run) {
+    ///     ctx.reply("Your voucher: 7F3K").at_most_once();
+    /// }
+    /// ```
+    pub fn at_most_once(mut self) -> Self {
+        self.options.delivery = Delivery::AtMostOnce;
         self
     }
 
@@ -101,7 +122,7 @@ impl<'run> Message<'run> {
     /// [`CallError::Denied`] when the plugin has no grant for it.
     pub fn send(mut self) -> Result<(), CallError> {
         let Some(params) = self.params.take() else { return Ok(()) };
-        Ok(host::enqueue(self.method, &params.finish(), self.priority)?)
+        Ok(host::enqueue(self.method, &params.finish(), self.options)?)
     }
 
     /// Sends it now, without waiting for the commit, and gives the message that Telegram made of it. See [`Run::call`]
@@ -134,7 +155,7 @@ impl<'run> Message<'run> {
 impl Drop for Message<'_> {
     fn drop(&mut self) {
         if let Some(params) = self.params.take() {
-            self.run.queue(self.method, &params.finish(), self.priority);
+            self.run.queue(self.method, &params.finish(), self.options);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::bindings::botyard::i18n::catalogs::Value as Argument;
 use crate::bindings::botyard::log::log::Level;
 use crate::bindings::botyard::storage::key_value::Scope;
-use crate::bindings::botyard::telegram::bot_api::{CallError, Priority};
+use crate::bindings::botyard::telegram::bot_api::{CallError, Options};
 use crate::bindings::botyard::types::types::{State, StateKey};
 
 /// All that a run can reach.
@@ -51,7 +51,7 @@ pub(crate) fn call(method: &str, params: &str) -> Result<String, CallError> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the host's signature")]
-pub(crate) fn enqueue(method: &str, params: &str, _priority: Priority) -> Result<(), CallError> {
+pub(crate) fn enqueue(method: &str, params: &str, _options: Options) -> Result<(), CallError> {
     with(|world| world.calls.push((method.to_owned(), params.to_owned())));
     Ok(())
 }

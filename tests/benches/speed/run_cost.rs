@@ -13,7 +13,7 @@ use botyard::plugin::{
     Verdict,
 };
 use botyard::store::rows::inbox::{self, InboxRow, StoredEvent};
-use botyard::store::rows::outbox::{self, OutboxRow, Priority};
+use botyard::store::rows::outbox::{self, Delivery, OutboxRow, Priority};
 use botyard::store::{Commit, Op, Store, Tx};
 use botyard_tests::{plugin, process};
 use tokio::task::JoinSet;
@@ -205,5 +205,8 @@ fn answer(lane: Lane, number: u64) -> OutboxRow {
         priority: Priority::Interactive,
         attempts: 0,
         not_before: 0,
+        queued: 0,
+        delivery: Delivery::AtLeastOnce,
+        begun: 0,
     }
 }

@@ -6,9 +6,10 @@ use serde::de::IgnoredAny;
 use tokio::task::AbortHandle;
 
 use super::{DESCRIBING, Host};
+use crate::clock::unix_millis;
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
 use crate::plugin::{CallError, grants};
-use crate::store::rows::outbox::{OutboxRow, Priority, lane_prefix};
+use crate::store::rows::outbox::{Delivery, OutboxRow, Priority, lane_prefix};
 use crate::telegram::{Refusal, lane_of};
 
 impl wit::Host for Host {
@@ -20,9 +21,9 @@ impl wit::Host for Host {
         &mut self,
         method: String,
         params: String,
-        priority: wit::Priority,
+        options: wit::Options,
     ) -> wasmtime::Result<Result<(), wit::CallError>> {
-        Ok(self.call_later(method, params, priority.into()).map_err(Into::into))
+        Ok(self.call_later(method, params, options.priority.into(), options.delivery.into()).map_err(Into::into))
     }
 }
 
@@ -49,7 +50,13 @@ impl Host {
         answer
     }
 
-    fn call_later(&mut self, method: String, params: String, priority: Priority) -> Result<(), CallError> {
+    fn call_later(
+        &mut self,
+        method: String,
+        params: String,
+        priority: Priority,
+        delivery: Delivery,
+    ) -> Result<(), CallError> {
         self.permit(&method, &params)?;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         run.charge_effect(method.len() + params.len()).map_err(CallError::Denied)?;
@@ -62,6 +69,9 @@ impl Host {
             priority,
             attempts: 0,
             not_before: 0,
+            queued: unix_millis(),
+            delivery,
+            begun: 0,
         };
         run.tx.append(lane_prefix(run.bot, lane), row.encode());
         Ok(())
@@ -121,6 +131,15 @@ impl From<Refusal> for wit::RefusalKind {
             Refusal::NoOp => Self::NoOp,
             Refusal::ChatGone => Self::ChatGone,
             Refusal::Migrated(chat) => Self::Migrated(chat.0),
+        }
+    }
+}
+
+impl From<wit::Delivery> for Delivery {
+    fn from(delivery: wit::Delivery) -> Self {
+        match delivery {
+            wit::Delivery::AtLeastOnce => Self::AtLeastOnce,
+            wit::Delivery::AtMostOnce => Self::AtMostOnce,
         }
     }
 }

@@ -193,6 +193,7 @@ fn randomness_is_the_same_on_every_attempt() {
 fn a_call_that_can_not_be_right_is_not_queued() {
     let bench = Bench::new();
     let mut host = bench.run(0);
+    let options = bot_api::Options { priority: bot_api::Priority::Bulk, delivery: bot_api::Delivery::AtLeastOnce };
     for (method, params, expect) in [
         ("sendMessage", "{}", None),
         ("sendMessage", " { \"chat_id\" : 1 } ", None),
@@ -204,7 +205,7 @@ fn a_call_that_can_not_be_right_is_not_queued() {
         ("banChatMember", "{}", Some("denied")),
         ("close", "{}", Some("denied")),
     ] {
-        let answer = host.enqueue(method.into(), params.into(), bot_api::Priority::Bulk).unwrap();
+        let answer = host.enqueue(method.into(), params.into(), options).unwrap();
         let kind = answer.err().map(|error| match error {
             bot_api::CallError::Invalid(_) => "invalid",
             bot_api::CallError::Denied(_) => "denied",

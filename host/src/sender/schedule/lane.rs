@@ -1,6 +1,7 @@
 //! One lane: what waits in it, and what holds it back.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -8,6 +9,8 @@ use super::super::direct::Direct;
 use crate::domain::Lane;
 use crate::limit::{Pace, Quota};
 use crate::store::rows::outbox::Priority;
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// In the order in which they go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,9 +45,13 @@ pub(super) struct LaneState {
     pub(super) direct: VecDeque<Direct>,
     pub(super) pace: Pace,
     pub(super) blocked_until: Option<Instant>,
+    /// After a flood: the tenths of its rate that it has, one more with every minute from then on.
+    slowed: Option<(u32, Instant)>,
     /// Failures of the head in a row, and when they began.
     pub(super) failures: u32,
     pub(super) failing_since: Option<Instant>,
+    /// One of them may have taken effect.
+    pub(super) ambiguous: bool,
 }
 
 impl LaneState {
@@ -58,8 +65,10 @@ impl LaneState {
             direct: VecDeque::new(),
             pace: Pace::default(),
             blocked_until: None,
+            slowed: None,
             failures: 0,
             failing_since: None,
+            ambiguous: false,
         }
     }
 
@@ -98,13 +107,38 @@ impl LaneState {
         if goes { self.direct.pop_front() } else { None }
     }
 
-    pub(super) fn free_at(&self, quota: Option<&Quota>, now: Instant) -> Instant {
-        let paced = quota.map_or(now, |quota| self.pace.ready_at(quota, 1, now));
+    /// Halves the rate, which begins to recover at `until`.
+    pub(super) fn slow_down(&mut self, until: Instant, now: Instant) {
+        self.slowed = Some(((self.tenths(now) / 2).max(1), until));
+    }
+
+    fn tenths(&self, now: Instant) -> u32 {
+        self.slowed.map_or(10, |(tenths, from)| {
+            let minutes = now.saturating_duration_since(from).as_secs() / MINUTE.as_secs();
+            tenths.saturating_add(u32::try_from(minutes).unwrap_or(10)).min(10)
+        })
+    }
+
+    /// What it keeps to just now.
+    pub(super) fn quota(&self, nominal: Option<&Quota>, now: Instant) -> Option<Quota> {
+        nominal.map(|quota| quota.tenths(self.tenths(now)))
+    }
+
+    pub(super) fn take(&mut self, nominal: Option<&Quota>, weight: u32, now: Instant) {
+        if let Some(quota) = self.quota(nominal, now) {
+            self.pace.take(&quota, weight, now);
+        }
+    }
+
+    pub(super) fn free_at(&self, nominal: Option<&Quota>, now: Instant) -> Instant {
+        let paced = self.quota(nominal, now).map_or(now, |quota| self.pace.ready_at(&quota, 1, now));
         self.blocked_until.map_or(paced, |blocked| paced.max(blocked))
     }
 
-    pub(super) fn rested_at(&self, quota: Option<&Quota>, now: Instant) -> Instant {
-        let rested = quota.map_or(now, |quota| self.pace.rested_at(quota, now));
+    pub(super) fn rested_at(&self, nominal: Option<&Quota>, now: Instant) -> Instant {
+        let rested = self.quota(nominal, now).map_or(now, |quota| self.pace.rested_at(&quota, now));
+        let recovered = self.slowed.filter(|_| nominal.is_some()).map(|(tenths, from)| from + MINUTE * (10 - tenths));
+        let rested = recovered.map_or(rested, |recovered| rested.max(recovered));
         self.blocked_until.map_or(rested, |blocked| rested.max(blocked))
     }
 }

@@ -68,12 +68,12 @@ proptest! {
                 let (lane, number) = in_flight.swap_remove(dice.next().unwrap() as usize % in_flight.len());
                 now += Duration::from_millis(u64::from(dice.next().unwrap()));
                 if dice.next() == Some(0) {
-                    schedule.finish(lane, End::RowStays, true, Some(now + SECOND), now);
+                    schedule.finish(lane, End::RowStays, 1, Some(now + SECOND), now);
                 } else {
                     sent.push((lane, number, now));
                     outbox.get_mut(&lane).unwrap().remove(&number);
                     let next = next_row(&outbox, lane, number, schedule.last_row(lane));
-                    schedule.finish(lane, End::RowDone(next), true, None, now);
+                    schedule.finish(lane, End::RowDone(next), 1, None, now);
                 }
             } else if idle > 0 {
                 let Some(at) = schedule.wake_at(now) else { break };

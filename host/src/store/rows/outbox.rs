@@ -16,6 +16,15 @@ pub enum Priority {
     Bulk,
 }
 
+/// What becomes of a call that may or may not have taken effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Delivery {
+    /// It is made again: it may take effect twice.
+    AtLeastOnce,
+    /// It is not made again: it may never take effect.
+    AtMostOnce,
+}
+
 /// A call that waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutboxRow {
@@ -33,6 +42,13 @@ pub struct OutboxRow {
     pub attempts: u32,
     /// Unix milliseconds before which it must not be tried (flood control); 0 for at once.
     pub not_before: u64,
+    /// Unix milliseconds at which it was asked for: the start of its age.
+    pub queued: u64,
+    /// What becomes of it when its outcome is unknown.
+    pub delivery: Delivery,
+    /// Which process has begun to make it, by a number of that process's own; 0 while nobody has. Only kept for
+    /// calls that are made at most once.
+    pub begun: u64,
 }
 
 impl OutboxRow {
