@@ -3,7 +3,7 @@
 //! - A commit is applied whole or not at all, in its place in one order, and only if what it says it has
 //!   read is still so. It is visible before it is durable: nothing outside may be told of it before
 //!   [`Receipt::durable`] or its `on_durable`. Durability keeps the order: what is durable is a prefix.
-//! - One thread checks and applies, another flushes; no timer: the next group gathers while the disk works.
+//! - One thread checks and applies, another flushes; the next group gathers while the disk works.
 //! - Reads are short: one may wait while a batch is written, never for an fsync. Two reads are no snapshot.
 //! - When a write or flush fails, the store has stopped for good: every later call answers
 //!   [`Error::Failed`] and [`Store::failed`] resolves. What was durable stays so.

@@ -192,8 +192,16 @@ async fn memory_comes_back_after_every_run() {
             assert!(report.result == Ok(Verdict::Done) || (late && run % 3 == 0), "{run}: {:?}", report.result);
         }
     }
-    let grown = resident().saturating_sub(before);
-    assert!(grown < 64 << 20, "{grown} bytes more than before");
+    // What the other tests of this process use comes and goes; what has leaked stays.
+    let mut grown = u64::MAX;
+    for _ in 0..100 {
+        grown = resident().saturating_sub(before);
+        if grown < 64 << 20 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{grown} bytes more than before");
 }
 
 /// Bytes of this process in memory. Other tests of this binary share it, so only
