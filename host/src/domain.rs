@@ -8,4 +8,4 @@ mod update;
 pub use conversation::{Conversation, KeyStrategy};
 pub use ids::{BotId, ChatId, PluginName, ThreadId, UpdateId, UserId};
 pub use lane::Lane;
-pub use update::{CommandView, UpdateView};
+pub use update::{CommandView, UPDATE_KINDS, UpdateView};

@@ -6,33 +6,7 @@ use super::problem;
 use super::reader::Reader;
 use super::tree::{Node, Value};
 use super::units;
-
-/// What Telegram can send, as of Bot API 9. A name that is not here is passed on, with a warning.
-const KINDS: [&str; 23] = [
-    "message",
-    "edited_message",
-    "channel_post",
-    "edited_channel_post",
-    "business_connection",
-    "business_message",
-    "edited_business_message",
-    "deleted_business_messages",
-    "message_reaction",
-    "message_reaction_count",
-    "inline_query",
-    "chosen_inline_result",
-    "callback_query",
-    "shipping_query",
-    "pre_checkout_query",
-    "purchased_paid_media",
-    "poll",
-    "poll_answer",
-    "my_chat_member",
-    "chat_member",
-    "chat_join_request",
-    "chat_boost",
-    "removed_chat_boost",
-];
+use crate::domain::UPDATE_KINDS;
 
 /// `[intake]`
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +53,7 @@ impl Intake {
                 .unwrap_or(default.allowed_updates),
         };
         for (origin, name) in unknown_kinds {
-            let suggestion = problem::suggest(&name, KINDS);
+            let suggestion = problem::suggest(&name, UPDATE_KINDS);
             section.warn(&origin, format!("`{name}` is no kind of update that this version knows; {suggestion}"));
         }
         section.finish();
@@ -109,7 +83,7 @@ fn allowed_updates(node: &Node, unknown: &mut Vec<(problem::Origin, String)>) ->
         Value::Text(text) if text == "auto" => Ok(AllowedUpdates::Auto),
         Value::Array(_) => {
             let names = units::texts(node)?;
-            let is_unknown = |name: &&String| !KINDS.contains(&name.as_str());
+            let is_unknown = |name: &&String| !UPDATE_KINDS.contains(&name.as_str());
             unknown.extend(names.iter().filter(is_unknown).map(|name| (node.origin.clone(), name.clone())));
             Ok(AllowedUpdates::Only(names))
         }

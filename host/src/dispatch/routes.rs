@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use crate::domain::{PluginName, UpdateView};
+use crate::domain::{PluginName, UPDATE_KINDS, UpdateView};
 use crate::plugin::{Filter, Plugin};
 
 /// A plugin that serves, and where it stands among the others.
@@ -119,34 +119,6 @@ impl Routes {
     }
 }
 
-/// Every kind that the Bot API knows: what a filter without kinds asks for.
-const ALL_KINDS: [&str; 24] = [
-    "message",
-    "edited_message",
-    "channel_post",
-    "edited_channel_post",
-    "business_connection",
-    "business_message",
-    "edited_business_message",
-    "deleted_business_messages",
-    "message_reaction",
-    "message_reaction_count",
-    "inline_query",
-    "chosen_inline_result",
-    "callback_query",
-    "shipping_query",
-    "pre_checkout_query",
-    "purchased_paid_media",
-    "poll",
-    "poll_answer",
-    "my_chat_member",
-    "chat_member",
-    "chat_join_request",
-    "chat_boost",
-    "removed_chat_boost",
-    "guest_message",
-];
-
 /// The kinds that can match a filter. One that names none but looks at callback data can only match those that
 /// have such data, and so on.
 fn wanted_kinds(filter: &Filter) -> Vec<&str> {
@@ -157,7 +129,7 @@ fn wanted_kinds(filter: &Filter) -> Vec<&str> {
     } else if !filter.commands.is_empty() {
         vec!["message", "channel_post", "business_message"]
     } else {
-        ALL_KINDS.to_vec()
+        UPDATE_KINDS.to_vec()
     }
 }
 

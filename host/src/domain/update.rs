@@ -11,6 +11,38 @@ use serde_json::value::RawValue;
 
 use super::{ChatId, Lane, ThreadId, UpdateId, UserId};
 
+/// Every kind of update that the Bot API has, as of 10.3. Others are passed on as they come: this list is for asking and
+/// for advice.
+pub const UPDATE_KINDS: [&str; 27] = [
+    "message",
+    "edited_message",
+    "channel_post",
+    "edited_channel_post",
+    "business_connection",
+    "business_message",
+    "edited_business_message",
+    "deleted_business_messages",
+    "message_reaction",
+    "message_reaction_count",
+    "inline_query",
+    "chosen_inline_result",
+    "callback_query",
+    "shipping_query",
+    "pre_checkout_query",
+    "purchased_paid_media",
+    "poll",
+    "poll_answer",
+    "my_chat_member",
+    "chat_member",
+    "chat_join_request",
+    "chat_boost",
+    "removed_chat_boost",
+    "guest_message",
+    "managed_bot",
+    "subscription",
+    "stopped_message_generation",
+];
+
 /// An update's parts that routing needs, borrowed from the bytes that Telegram sent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UpdateView<'a> {

@@ -12,6 +12,7 @@ use std::io::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::bulk::BulkMessage;
+use crate::domain::UPDATE_KINDS;
 
 /// As Telegram has it.
 const FUTURE: i64 = 10;
@@ -19,34 +20,6 @@ const ANSWER_BYTES: usize = 4 << 20;
 
 /// Kinds that a bot only gets if it asks for them.
 const OPT_IN: [&str; 3] = ["chat_member", "message_reaction", "message_reaction_count"];
-
-/// All kinds of updates.
-pub(super) const KINDS: [&str; 24] = [
-    "message",
-    "edited_message",
-    "channel_post",
-    "edited_channel_post",
-    "business_connection",
-    "business_message",
-    "edited_business_message",
-    "deleted_business_messages",
-    "message_reaction",
-    "message_reaction_count",
-    "inline_query",
-    "chosen_inline_result",
-    "callback_query",
-    "shipping_query",
-    "pre_checkout_query",
-    "purchased_paid_media",
-    "poll",
-    "poll_answer",
-    "my_chat_member",
-    "chat_member",
-    "chat_join_request",
-    "chat_boost",
-    "removed_chat_boost",
-    "managed_bot",
-];
 
 /// How long Telegram keeps an update of a kind, in seconds.
 pub(super) fn retention(kind: &str) -> i64 {
@@ -65,7 +38,7 @@ pub(super) struct Allowed(pub(super) Option<Vec<String>>);
 impl Allowed {
     /// An empty list, or one without any real kind, means the default again.
     pub(super) fn from_list(kinds: Vec<String>) -> Self {
-        let known: Vec<_> = kinds.into_iter().filter(|kind| KINDS.contains(&kind.as_str())).collect();
+        let known: Vec<_> = kinds.into_iter().filter(|kind| UPDATE_KINDS.contains(&kind.as_str())).collect();
         Self((!known.is_empty()).then_some(known))
     }
 

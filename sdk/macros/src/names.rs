@@ -3,8 +3,8 @@
 /// What a conversation can be.
 pub(crate) const KEYS: [&str; 5] = ["chat", "user", "user_in_chat", "topic", "user_in_topic"];
 
-/// The update kinds of the Bot API, to tell a misspelt kind from a new one.
-pub(crate) const KINDS: [&str; 23] = [
+/// The update kinds of the Bot API, as of 10.3, to tell a misspelt kind from a new one.
+pub(crate) const KINDS: [&str; 27] = [
     "message",
     "edited_message",
     "channel_post",
@@ -28,6 +28,10 @@ pub(crate) const KINDS: [&str; 23] = [
     "chat_join_request",
     "chat_boost",
     "removed_chat_boost",
+    "guest_message",
+    "managed_bot",
+    "subscription",
+    "stopped_message_generation",
 ];
 
 /// `AskSize` becomes `ask_size`: how the host knows a state.
