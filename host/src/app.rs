@@ -24,6 +24,7 @@ use crate::admin::{self, Readiness};
 use crate::config::{AllowedUpdates, Config};
 use crate::dispatch::{self, Dispatcher, Routes};
 use crate::domain::BotId;
+use crate::files::{Files, ServerLimits};
 use crate::intake::{PollStatus, Poller};
 use crate::operate::Operator;
 use crate::sender::{SendSettings, Sender};
@@ -92,8 +93,15 @@ pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool
 
     let path = config.store.path.clone();
     tracing::info!(path = %path.display(), "opening the store");
-    let store = tokio::task::spawn_blocking(move || Store::open(&path)).await??;
-    let start = Start { client, store: store.clone(), bot, fingerprint, token_optional: simulator.is_some() };
+    let server = ServerLimits { local: config.bot.local_server };
+    let (store, files) = tokio::task::spawn_blocking(move || {
+        let store = Store::open(&path)?;
+        let files = Files::open(&files_dir(&path), &store, server)?;
+        Ok::<_, anyhow::Error>((store, files))
+    })
+    .await??;
+    let files = files.with_local_folder(config.bot.local_files.as_deref());
+    let start = Start { client, store: store.clone(), files, bot, fingerprint, token_optional: simulator.is_some() };
     let ran = start.run(config, watch, admin, stop).await;
     let closed = store.close().await;
     let saved = match simulator {
@@ -111,6 +119,7 @@ pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool
 struct Start {
     client: Arc<Client>,
     store: Store,
+    files: Files,
     bot: BotId,
     fingerprint: [u8; 8],
     /// Whether `bot.toml` is fine without a token.
@@ -125,7 +134,7 @@ impl Start {
         admin: TcpListener,
         mut stop: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
-        let Self { client, store, bot, fingerprint, token_optional } = self;
+        let Self { client, store, files, bot, fingerprint, token_optional } = self;
         let loader = Arc::new(plugins::Loader::new(&config)?);
         let (entries, username) = tokio::select! {
             biased;
@@ -134,7 +143,7 @@ impl Start {
         };
         let routes = Routes::new(entries);
 
-        let sender = Sender::new(store.clone(), client.clone(), bot, send_settings(&config));
+        let sender = Sender::new(store.clone(), client.clone(), bot, send_settings(&config), Some(files));
         let (dispatcher, arrivals) = Dispatcher::new(
             store.clone(),
             bot,
@@ -265,6 +274,14 @@ async fn start_simulator(listen: SocketAddr, config: &Config) -> anyhow::Result<
 fn simulator_file(store: &std::path::Path) -> PathBuf {
     let mut name = store.file_name().unwrap_or_default().to_owned();
     name.push(".simulator.json");
+    store.with_file_name(name)
+}
+
+/// Beside the store as well.
+#[must_use]
+pub fn files_dir(store: &std::path::Path) -> PathBuf {
+    let mut name = store.file_name().unwrap_or_default().to_owned();
+    name.push(".files");
     store.with_file_name(name)
 }
 

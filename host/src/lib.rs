@@ -15,7 +15,7 @@
 //! - [`dispatch`] · [`intake`] · [`operate`]
 //! - [`sender`]
 //! - [`plugin`]
-//! - [`telegram`]
+//! - [`telegram`] · [`files`]
 //! - [`i18n`] · [`store`]
 //! - [`config`]
 //! - [`limit`] · [`backoff`] · [`clock`] · [`domain`] · [`guard`]
@@ -28,6 +28,7 @@ pub mod clock;
 pub mod config;
 pub mod dispatch;
 pub mod domain;
+pub mod files;
 pub mod guard;
 pub mod i18n;
 pub mod intake;

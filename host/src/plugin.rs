@@ -31,7 +31,7 @@ pub use file::read_file;
 pub use grants::Grants;
 pub use limits::{Limits, MEMORY_CAP};
 pub use manifest::{CommandHelp, Filter, Manifest};
-pub use outbound::{CallError, Journal, Outbound};
+pub use outbound::{Attachment, CallError, Journal, Outbound};
 pub use run::{Invocation, RunError, RunReport, Verdict};
 pub use version::{Plugin, Version};
 

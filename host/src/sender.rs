@@ -14,12 +14,14 @@
 //! - Memory holds the lanes, not the rows: these are read when it is their turn.
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
 use crate::domain::{BotId, Lane};
+use crate::files::Files;
 use crate::store::rows::outbox::Priority;
 use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Store};
@@ -29,6 +31,7 @@ mod action;
 mod backlog;
 mod decide;
 mod direct;
+mod downloads;
 mod edits;
 mod ledger;
 mod outbound;
@@ -36,12 +39,15 @@ mod run;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod uploads;
 mod weight;
 
 use action::Action;
 pub use action::is_chat_action;
 use backlog::Waiting;
 use direct::Direct;
+use downloads::Downloads;
+use uploads::Uploads;
 
 /// How long one attempt may take, from connecting to the answer's last byte. Slower than Telegram gets in a
 /// busy channel.
@@ -82,6 +88,11 @@ struct Shared {
     token_refused: watch::Sender<bool>,
     /// Tells the marks of this process from those of an earlier one; never 0.
     process: u64,
+    /// None where no files are sent or fetched.
+    uploads: Option<Uploads>,
+    downloads: Downloads,
+    /// Calls in flight that don't count as such: they wait for an upload.
+    aside: Arc<AtomicUsize>,
 }
 
 /// What waits for the task.
@@ -114,7 +125,7 @@ impl Sender {
     /// To be made before anything commits calls: it looks here for what an earlier process left (a second or
     /// less for 100,000 chats); what comes later, [`Sender::committed`] tells.
     #[must_use]
-    pub fn new(store: Store, client: Arc<Client>, bot: BotId, settings: SendSettings) -> Self {
+    pub fn new(store: Store, client: Arc<Client>, bot: BotId, settings: SendSettings, files: Option<Files>) -> Self {
         let inbox = Inbox {
             backlog: Some(backlog::read(&store, bot)),
             committed: Vec::new(),
@@ -126,7 +137,18 @@ impl Sender {
         };
         let (token_refused, _) = watch::channel(false);
         let (inbox, process) = (Mutex::new(inbox), rand::random::<u64>().max(1));
-        let shared = Shared { store, client, bot, inbox, wake: Notify::new(), token_refused, process };
+        let shared = Shared {
+            store,
+            client,
+            bot,
+            inbox,
+            wake: Notify::new(),
+            token_refused,
+            process,
+            uploads: files.map(Uploads::new),
+            downloads: Downloads::default(),
+            aside: Arc::default(),
+        };
         Self { shared: Arc::new(shared) }
     }
 

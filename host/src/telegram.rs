@@ -7,10 +7,13 @@
 
 mod classify;
 mod client;
+mod download;
 mod error;
 mod http;
 mod lane;
 mod meter;
+mod multipart;
+mod patience;
 mod refusal;
 #[cfg(test)]
 mod tests;
@@ -19,8 +22,11 @@ mod transport;
 
 pub use classify::classify;
 pub use client::Client;
+pub use download::DownloadError;
 pub use error::{Error, SetupError};
 pub use lane::lane_of;
+pub use multipart::{FilePart, Multipart};
+pub use patience::Progress;
 pub use refusal::Refusal;
 pub use token::Token;
-pub use transport::{Response, Transport, TransportError};
+pub use transport::{Download, Response, Transport, TransportError};

@@ -78,6 +78,8 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             value: limits.value,
             calls: limits.calls,
             log: limits.log,
+            upload: limits.upload,
+            download: limits.download,
             ..Limits::default()
         },
         locales_dir: i18n.locales.clone(),

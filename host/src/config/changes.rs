@@ -51,6 +51,8 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let differing = [
         ("bot.token", token(old) != token(new)),
         ("bot.api_base", old.bot.api_base != new.bot.api_base),
+        ("bot.local_server", old.bot.local_server != new.bot.local_server),
+        ("bot.local_files", old.bot.local_files != new.bot.local_files),
         ("intake.mode", old.intake.mode != new.intake.mode),
         ("intake.poll_timeout", old.intake.poll_timeout != new.intake.poll_timeout),
         ("intake.allowed_updates", old.intake.allowed_updates != new.intake.allowed_updates),

@@ -60,6 +60,10 @@ pub struct Limits {
     pub calls: u32,
     /// `log`: text written to the log; `"64KiB"`.
     pub log: u64,
+    /// `upload`: files that the run makes to send them, all together; `"50MiB"`.
+    pub upload: u64,
+    /// `download`: files that the run fetches from Telegram, all together; `"20MiB"`.
+    pub download: u64,
 }
 
 impl Default for Limits {
@@ -72,6 +76,8 @@ impl Default for Limits {
             value: 1 << 20,
             calls: 32,
             log: 64 << 10,
+            upload: 50 << 20,
+            download: 20 << 20,
         }
     }
 }
@@ -172,6 +178,8 @@ impl Limits {
     fn read(mut section: Reader<'_>) -> Self {
         const KIB: u64 = 1 << 10;
         const MIB: u64 = 1 << 20;
+        // More than one file of the largest that there are.
+        const FILES: u64 = 16 << 30;
         let default = Self::default();
         let millis = Duration::from_millis;
         let limits = Self {
@@ -186,6 +194,8 @@ impl Limits {
                 .and_then(|calls| calls.try_into().ok())
                 .unwrap_or(default.calls),
             log: section.bytes("log", 0..=16 * MIB).unwrap_or(default.log),
+            upload: section.bytes("upload", 0..=FILES).unwrap_or(default.upload),
+            download: section.bytes("download", 0..=FILES).unwrap_or(default.download),
         };
         section.finish();
         limits

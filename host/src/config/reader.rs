@@ -73,6 +73,12 @@ impl<'a> Reader<'a> {
         self.value(key, |node| Ok(folder.join(units::text(node)?)))
     }
 
+    /// A path that makes sense only where something else does.
+    pub(super) fn path_if(&mut self, key: &'static str, sense: impl FnOnce() -> Result<(), String>) -> Option<PathBuf> {
+        let folder = self.context.folder;
+        self.value(key, |node| sense().and_then(|()| Ok(folder.join(units::text(node)?))))
+    }
+
     /// A default path.
     pub(super) fn resolve(&self, path: &str) -> PathBuf {
         self.context.folder.join(path)

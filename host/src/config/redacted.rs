@@ -15,6 +15,10 @@ pub(super) fn print(config: &Config) -> String {
         out.text("token", MASK);
     }
     out.text("api_base", &config.bot.api_base);
+    out.value("local_server", &config.bot.local_server.into());
+    if let Some(folder) = &config.bot.local_files {
+        out.path("local_files", folder);
+    }
 
     out.section("intake");
     let Mode::Polling = config.intake.mode;
@@ -69,7 +73,7 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     }
     out.value("http", &texts(http));
 
-    let Limits { memory, cpu, time, state, value, calls, log } = &plugin.limits;
+    let Limits { memory, cpu, time, state, value, calls, log, upload, download } = &plugin.limits;
     out.section(&format!("{name}.limits"));
     out.text("memory", &show_bytes(*memory));
     out.text("cpu", &show_duration(*cpu));
@@ -78,6 +82,8 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     out.text("value", &show_bytes(*value));
     out.value("calls", &(*calls).into());
     out.text("log", &show_bytes(*log));
+    out.text("upload", &show_bytes(*upload));
+    out.text("download", &show_bytes(*download));
 }
 
 #[derive(Default)]

@@ -75,7 +75,7 @@ fn every_key_is_read() {
             config = { currency = "UZS", nested = { list = [1, 2.5, true, 2026-01-02] } }
             secrets = { pay = { env = "PAY_KEY" } }
             grants = { methods = ["sendMessage", "answer*", "*"], http = ["https://api.pay.example:8443"] }
-            limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B" }
+            limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B", upload = "1GiB", download = "0B" }
         "#,
         [("PAY_KEY", "hunter22\n"), ("BOTYARD__BOT__TOKEN", "{ env = \"BOT_TOKEN\" }")],
     )
@@ -106,6 +106,8 @@ fn every_key_is_read() {
             value: 2048,
             calls: 7,
             log: 0,
+            upload: 1 << 30,
+            download: 0,
         }
     );
     assert_eq!(config.warnings, []);

@@ -313,7 +313,8 @@ impl Context {
 
     /// The commit, with what is to be told to the sender and the timers once it is durable. Chat actions are told of, but
     /// not stored: nobody wants to see them later.
-    fn with_notices(&self, tx: Tx) -> Commit {
+    fn with_notices(&self, mut tx: Tx) -> Commit {
+        let held = tx.take_held();
         let mut commit = tx.into_commit();
         let mut rows = Vec::new();
         let mut place = 0;
@@ -336,7 +337,7 @@ impl Context {
             }
             true
         });
-        if sets_timer || !rows.is_empty() || !actions.is_empty() {
+        if sets_timer || !rows.is_empty() || !actions.is_empty() || !held.is_empty() {
             let sender = self.sender.clone();
             let timer_set = sets_timer.then(|| self.timer_set.clone());
             commit.on_durable =
@@ -345,6 +346,7 @@ impl Context {
                         numbers.get(place).map(|&number| (lane, number, priority))
                     }));
                     sender.act(actions);
+                    drop(held);
                     if let Some(timer_set) = timer_set {
                         timer_set.notify_one();
                     }

@@ -25,6 +25,7 @@ use crate::store::Tx;
 mod bot_api;
 mod clock;
 mod config;
+mod files;
 mod fsm;
 mod i18n;
 mod log;
@@ -68,6 +69,7 @@ pub(super) struct Run {
     effects_left: u32,
     data_left: u64,
     random: Option<StdRng>,
+    files: files::RunFiles,
 }
 
 /// A guest's panic.
@@ -127,6 +129,7 @@ impl Host {
             effects_left: limits.effects,
             data_left: limits.data,
             random: None,
+            files: files::RunFiles::default(),
         };
         Self { run: Some(run), ..Self::describing(context, meter) }
     }

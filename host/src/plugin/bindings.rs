@@ -8,6 +8,7 @@ wasmtime::component::bindgen!({
     imports: {
         "botyard:telegram/bot-api.call": async | trappable,
         "botyard:clock/clock.sleep": async | trappable,
+        "botyard:files/files": async | trappable,
         default: trappable,
     },
     exports: { default: async },

@@ -9,6 +9,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use crate::domain::PluginName;
+use crate::files::{Fetched, Files, Pin};
+use crate::store::rows::file::Attached;
 use crate::telegram::Refusal;
 
 /// Makes API calls for plugins; the sender does.
@@ -22,6 +24,45 @@ pub trait Outbound: Send + Sync {
         params: String,
         deadline: Duration,
     ) -> BoxFuture<'_, Result<String, CallError>>;
+
+    /// Where the files of calls are kept; none where calls can carry none.
+    fn files(&self) -> Option<&Files> {
+        None
+    }
+
+    /// As [`Outbound::call`], with files.
+    fn call_with_files(
+        &self,
+        _plugin: &PluginName,
+        _method: &str,
+        _params: String,
+        _files: Vec<Attachment>,
+        _deadline: Duration,
+    ) -> BoxFuture<'_, Result<String, CallError>> {
+        Box::pin(std::future::ready(Err(CallError::Unreachable(NO_FILES.to_owned()))))
+    }
+
+    /// Fetches a file from Telegram, at most `limit` bytes. What is not there in time may be at the next attempt.
+    fn fetch(
+        &self,
+        _file_id: String,
+        _limit: u64,
+        _deadline: Duration,
+    ) -> BoxFuture<'_, Result<Arc<Fetched>, CallError>> {
+        Box::pin(std::future::ready(Err(CallError::Unreachable(NO_FILES.to_owned()))))
+    }
+}
+
+/// What those answer that carry no files.
+pub(super) const NO_FILES: &str = "this host carries no files";
+
+/// A file of a call, which is there as long as this lives.
+#[derive(Clone)]
+pub struct Attachment {
+    /// What is sent.
+    pub attached: Attached,
+    /// Keeps its content.
+    pub pin: Arc<Pin>,
 }
 
 /// Why a call did not succeed.

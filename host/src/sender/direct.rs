@@ -12,10 +12,11 @@ use tokio::time::{self, Instant};
 
 use super::action::{Action, is_chat_action};
 use super::decide::{self, History, Next};
-use super::{CALL_DEADLINE, Sender};
+use super::{CALL_DEADLINE, Sender, Shared, uploads};
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::domain::{Lane, PluginName};
+use crate::plugin::Attachment;
 use crate::store::rows::unknown::UnknownRow;
 use crate::telegram::Error;
 use crate::telegram::lane_of;
@@ -28,6 +29,7 @@ pub(super) struct Direct {
     pub(super) plugin: PluginName,
     pub(super) method: String,
     pub(super) params: Bytes,
+    pub(super) files: Vec<Attachment>,
     pub(super) deadline: Instant,
     /// The row of its lane that goes before it; 0 for none.
     pub(super) after: u64,
@@ -40,6 +42,18 @@ pub(super) struct Direct {
 impl Direct {
     pub(super) fn is_abandoned(&self) -> bool {
         self.reply.is_closed()
+    }
+
+    /// One attempt.
+    pub(super) async fn make(&self, shared: &Shared) -> Result<Bytes, Error> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if self.files.is_empty() {
+            return shared.client.call(&self.method, self.params.clone(), left.min(CALL_DEADLINE)).await;
+        }
+        let files: Vec<_> = self.files.iter().map(|file| file.attached.clone()).collect();
+        let call = uploads::call(shared, &self.method, &self.params, &files, left);
+        let late = |_| Err(unknown(&self.method, &format!("its files were not sent within {left:?}")));
+        time::timeout(left, call).await.unwrap_or_else(late)
     }
 
     pub(super) fn answer(self, mut result: Result<Bytes, Error>) {
@@ -81,6 +95,21 @@ impl Sender {
         params: String,
         deadline: Duration,
     ) -> Result<String, Error> {
+        self.call_with_files(plugin, method, params, Vec::new(), deadline).await
+    }
+
+    /// The same with files.
+    ///
+    /// # Errors
+    /// As [`Sender::call`].
+    pub async fn call_with_files(
+        &self,
+        plugin: &PluginName,
+        method: &str,
+        params: String,
+        files: Vec<Attachment>,
+        deadline: Duration,
+    ) -> Result<String, Error> {
         let lane = lane_of(method, &params);
         let deadline = Instant::now() + deadline;
         let reads = method.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("get"));
@@ -98,7 +127,7 @@ impl Sender {
                 Ok(Ok(result)) => result,
                 _ => Err(unknown(method, "there was no answer in time")),
             }
-        } else if reads || lane.is_urgent() {
+        } else if (reads || lane.is_urgent()) && files.is_empty() {
             self.call_at_once(method, params.clone(), deadline, reads).await
         } else {
             let (reply, answer) = oneshot::channel();
@@ -106,6 +135,7 @@ impl Sender {
                 plugin: plugin.clone(),
                 method: method.to_owned(),
                 params: params.clone(),
+                files,
                 deadline,
                 after: 0,
                 failures: 0,

@@ -15,9 +15,10 @@ use super::direct::{self, Direct};
 use super::ledger::Ledger;
 use super::schedule::{End, Paused, Schedule, Work};
 use super::weight::weight_of;
-use super::{CALL_DEADLINE, Shared, backlog, edits};
+use super::{CALL_DEADLINE, Shared, backlog, edits, uploads};
 use crate::clock::unix_millis;
 use crate::domain::Lane;
+use crate::store::rows::file::{self, Attached, Hash};
 use crate::store::rows::outbox::{self, Delivery, OutboxRow};
 use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Commit, CommitError, Op};
@@ -49,7 +50,7 @@ enum Ending {
     /// An earlier process has begun to make the call, and it must not be made twice.
     Interrupted(Box<OutboxRow>, Bytes),
     /// A later edit of the same message waits in the lane.
-    Superseded,
+    Superseded(Box<OutboxRow>),
     /// It is not in the store.
     Missing,
     Unreadable(String),
@@ -62,6 +63,8 @@ struct Loop<'a> {
     calls: JoinSet<Done>,
     /// What the store has to be told.
     ops: Vec<Op>,
+    /// Contents that are needed less, once it has been told.
+    let_go: Vec<Hash>,
     /// Rows of this process that are not done; an earlier one's, up to `backlog_end`, are not counted.
     queued: u64,
     backlog_end: u64,
@@ -77,9 +80,10 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let settings = shared.inbox().settings;
     let mut this = Loop {
         shared,
-        schedule: Schedule::new(&settings),
+        schedule: Schedule::new(&settings).with_aside(shared.aside.clone()),
         calls: JoinSet::new(),
         ops: Vec::new(),
+        let_go: Vec::new(),
         queued: 0,
         backlog_end: 0,
         queue: gauge!("botyard_send_queue"),
@@ -198,8 +202,7 @@ impl Loop<'_> {
                 Done::Row { lane, number, ending }
             }),
             Work::Direct { lane, direct } => self.calls.spawn(async move {
-                let attempt = direct.deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
-                let result = shared.client.call(&direct.method, direct.params.clone(), attempt).await;
+                let result = direct.make(&shared).await;
                 Done::Direct { lane, direct, result }
             }),
         };
@@ -224,17 +227,17 @@ impl Loop<'_> {
             Ending::Called(row, params, Ok(())) => {
                 self.note_success(now);
                 tracing::debug!(plugin = %row.plugin, event = row.event, method = row.method, "sent");
-                self.row_done(lane, number, weight_of(&row.method, &params), now);
+                self.row_done(lane, number, &row.files, weight_of(&row.method, &params), now);
             }
             Ending::Called(row, params, Err(error)) => self.row_failed(lane, number, &row, &params, &error, now),
             Ending::Interrupted(row, params) => {
                 let reason = "the host ended while the call was under way";
                 self.row_lost(lane, &row, &params, true, reason);
-                self.row_done(lane, number, 0, now);
+                self.row_done(lane, number, &row.files, 0, now);
             }
-            Ending::Superseded => {
+            Ending::Superseded(row) => {
                 counter!("botyard_send_dropped_total", "reason" => "superseded").increment(1);
-                self.row_done(lane, number, 0, now);
+                self.row_done(lane, number, &row.files, 0, now);
             }
             Ending::Missing => self.row_over(lane, number, 0, now),
             Ending::Unreadable(error) => {
@@ -257,13 +260,13 @@ impl Loop<'_> {
             Next::Done => {
                 self.note_success(now);
                 tracing::debug!(%plugin, chat_id, event = row.event, %error, "as good as sent");
-                self.row_done(lane, number, weight, now);
+                self.row_done(lane, number, &row.files, weight, now);
             }
             Next::Refused => {
                 self.note_success(now);
                 tracing::warn!(%plugin, chat_id, event = row.event, "{error}");
                 counter!("botyard_send_dropped_total", "reason" => error.outcome()).increment(1);
-                self.row_done(lane, number, 1, now);
+                self.row_done(lane, number, &row.files, 1, now);
             }
             Next::GiveUp => {
                 let maybe_sent = self.schedule.is_ambiguous(lane);
@@ -272,11 +275,11 @@ impl Loop<'_> {
                 if let Error::Flooded { retry_after, .. } = error {
                     self.note_flood(lane, *retry_after, now);
                 }
-                self.row_done(lane, number, weight, now);
+                self.row_done(lane, number, &row.files, weight, now);
             }
             Next::Unknown => {
                 self.row_lost(lane, row, params, true, &error.to_string());
-                self.row_done(lane, number, weight, now);
+                self.row_done(lane, number, &row.files, weight, now);
             }
             Next::Retry(wait) => {
                 self.note_trouble(error);
@@ -386,8 +389,12 @@ impl Loop<'_> {
     }
 
     /// The row is over and leaves the store.
-    fn row_done(&mut self, lane: Lane, number: u64, weight: u32, now: Instant) {
+    fn row_done(&mut self, lane: Lane, number: u64, files: &[Attached], weight: u32, now: Instant) {
         self.ops.push(Op::Delete { key: outbox::key(self.shared.bot, lane, number) });
+        for file in files {
+            self.ops.push(Op::Delete { key: file::reference(self.shared.bot, file) });
+            self.let_go.push(file.hash);
+        }
         self.row_over(lane, number, weight, now);
     }
 
@@ -428,7 +435,14 @@ impl Loop<'_> {
 
     fn write(&mut self) {
         if !self.ops.is_empty() {
-            self.shared.store.submit(Commit { ops: std::mem::take(&mut self.ops), ..Commit::default() });
+            let mut commit = Commit { ops: std::mem::take(&mut self.ops), ..Commit::default() };
+            if !self.let_go.is_empty()
+                && let Some(uploads) = &self.shared.uploads
+            {
+                let (files, let_go) = (uploads.files.clone(), std::mem::take(&mut self.let_go));
+                commit.on_durable = Some(Box::new(move |_| files.let_go(let_go)));
+            }
+            self.shared.store.submit(commit);
         }
     }
 
@@ -512,7 +526,7 @@ async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
     };
     let begun_before = row.begun != 0 && row.begun != shared.process;
     match edits::is_superseded(&shared.store, shared.bot, lane, number, &row) {
-        Ok(true) if !begun_before => return Ending::Superseded,
+        Ok(true) if !begun_before => return Ending::Superseded(row),
         Ok(_) => {}
         Err(error) => return Ending::StoreFailed(error),
     }
@@ -526,7 +540,12 @@ async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
         }
     }
     let params = Bytes::from(std::mem::take(&mut row.params));
-    let result = shared.client.call(&row.method, params.clone(), CALL_DEADLINE).await.map(drop);
+    let result = if row.files.is_empty() {
+        shared.client.call(&row.method, params.clone(), CALL_DEADLINE).await
+    } else {
+        uploads::call(shared, &row.method, &params, &row.files, CALL_DEADLINE).await
+    };
+    let result = result.map(drop);
     Ending::Called(row, params, result)
 }
 

@@ -7,6 +7,8 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -59,6 +61,8 @@ pub(super) struct Schedule {
     bulk: Pace,
     scope: Scope,
     in_flight: usize,
+    /// Of those, the ones that only wait for an upload, or make one.
+    aside: Arc<AtomicUsize>,
     /// Until then, nothing goes; after it, one call at a time until [`Schedule::resume`].
     halted_until: Option<Instant>,
 }
@@ -75,8 +79,14 @@ impl Schedule {
             bulk: Pace::default(),
             scope: Scope::default(),
             in_flight: 0,
+            aside: Arc::default(),
             halted_until: None,
         }
+    }
+
+    /// Lets calls step aside, counted here.
+    pub(super) fn with_aside(self, aside: Arc<AtomicUsize>) -> Self {
+        Self { aside, ..self }
     }
 
     pub(super) fn reconfigure(&mut self, settings: &SendSettings, now: Instant) {
@@ -244,7 +254,7 @@ impl Schedule {
             (None, Class::Urgent) => MOST_IN_FLIGHT + RESERVED_FOR_URGENT,
             (None, _) => MOST_IN_FLIGHT,
         };
-        self.in_flight < room
+        self.in_flight.saturating_sub(self.aside.load(Ordering::Relaxed)) < room
     }
 
     fn open_at(&self, class: Class, now: Instant) -> Instant {

@@ -130,7 +130,7 @@ impl Bench {
         let telegram =
             Arc::new(Telegram { begun: Instant::now(), play, seen: Mutex::default(), times: Mutex::default() });
         let client = Arc::new(Client::with_transport(telegram.clone()));
-        let sender = Sender::new(store.clone(), client, BOT, settings);
+        let sender = Sender::new(store.clone(), client, BOT, settings, None);
         Self { sender, telegram, store, folder, stop: watch::channel(false).0 }
     }
 
@@ -183,6 +183,7 @@ impl Bench {
                 queued: crate::clock::unix_millis(),
                 delivery: Delivery::AtLeastOnce,
                 begun: 0,
+                files: Vec::new(),
             };
             change(&mut row);
             ops.push(Op::Append { prefix: outbox::lane_prefix(BOT, lane), value: row.encode() });

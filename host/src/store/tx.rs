@@ -3,6 +3,7 @@
 //! Everything read through it is checked again when it is committed, so a run whose ground has moved is
 //! refused. It writes nothing itself; dropping it forgets everything.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -19,6 +20,7 @@ pub struct Tx {
     appends: Vec<(Vec<u8>, Vec<u8>)>,
     /// What each write replaced in `writes`.
     undo: Vec<(Vec<u8>, Option<Option<Bytes>>)>,
+    held: Vec<Box<dyn Any + Send + Sync>>,
 }
 
 /// What [`Tx::page`] found.
@@ -50,6 +52,7 @@ impl Tx {
             writes: BTreeMap::new(),
             appends: Vec::new(),
             undo: Vec::new(),
+            held: Vec::new(),
         }
     }
 
@@ -132,6 +135,16 @@ impl Tx {
             };
         }
         self.appends.truncate(to.n_appends);
+    }
+
+    /// Keeps something alive until what refers to it is committed, whatever it is.
+    pub fn hold(&mut self, what: impl Send + Sync + 'static) {
+        self.held.push(Box::new(what));
+    }
+
+    /// What is held: to be dropped when the commit is durable, or refused.
+    pub fn take_held(&mut self) -> Vec<Box<dyn Any + Send + Sync>> {
+        std::mem::take(&mut self.held)
     }
 
     /// What to hand to [`Store::commit`].

@@ -10,7 +10,11 @@ use tokio::time::Instant;
 
 use super::http::Http;
 use super::meter::Meter;
-use super::{Error, SetupError, Token, Transport, TransportError, classify};
+use super::patience::{self, Ended};
+use super::{
+    DownloadError, Error, Multipart, Progress, Response, SetupError, Token, Transport, TransportError, classify,
+    download,
+};
 
 /// How much longer than Telegram itself a poll is waited for.
 const POLL_SLACK: Duration = Duration::from_secs(10);
@@ -51,7 +55,60 @@ impl Client {
             return Err(no_such_method(method));
         }
         let begun = Instant::now();
-        let outcome = match self.transport.post(method, params, deadline).await {
+        let answer = self.transport.post(method, params, deadline).await;
+        self.conclude(method, answer, begun)
+    }
+
+    /// The same with files. There is no deadline: it takes as long as it goes on, within reason for its size.
+    ///
+    /// # Errors
+    /// See [`Error`]. A body that did not go out whole had no effect: `Unreachable`.
+    pub async fn upload(&self, method: &str, body: &Multipart) -> Result<Bytes, Error> {
+        if !is_method(method) {
+            return Err(no_such_method(method));
+        }
+        if let Some(missing) = body.missing().await {
+            let description = format!("a file that it carries is not there any more: {missing}");
+            return Err(Error::Refused { method: method.to_owned(), code: 400, description, migrate_to: None });
+        }
+        let begun = Instant::now();
+        let progress = Progress::of(body.length());
+        let sending = self.transport.upload(method, body, progress.clone());
+        let answer = match patience::watch(sending, &progress).await {
+            Ok(answer) => answer,
+            Err(Ended::NoAnswer(time)) => Err(TransportError::Unknown(format!("no answer within {time:?}"))),
+            Err(Ended::Stalled(time)) => Err(TransportError::BeforeSend(format!(
+                "the upload stood still for {time:?} after {} of {} bytes",
+                progress.done(),
+                body.length()
+            ))),
+            Err(Ended::TooSlow(time)) => Err(TransportError::BeforeSend(format!(
+                "only {} of {} bytes were sent within {time:?}",
+                progress.done(),
+                body.length()
+            ))),
+        };
+        metrics::counter!("botyard_upload_bytes_total").increment(progress.done());
+        self.conclude(method, answer, begun)
+    }
+
+    /// Fetches the file at a path that `getFile` gave, piece by piece, into a file; at most `limit` bytes.
+    ///
+    /// # Errors
+    /// See [`DownloadError`]. What was written until then is of no use.
+    pub async fn download(&self, path: &str, into: &std::fs::File, limit: u64) -> Result<u64, DownloadError> {
+        let fetched = download::fetch(&*self.transport, path, into, limit).await;
+        fetched.map_err(|mut error| {
+            if let DownloadError::Transient(text) = &mut error {
+                self.redact(text);
+            }
+            error
+        })
+    }
+
+    /// What an answer means; counted.
+    fn conclude(&self, method: &str, answer: Result<Response, TransportError>, begun: Instant) -> Result<Bytes, Error> {
+        let outcome = match answer {
             Ok(response) => classify(method, &response),
             Err(TransportError::BeforeSend(reason)) => Err(Error::Unreachable { method: method.to_owned(), reason }),
             Err(TransportError::Unknown(reason)) => Err(Error::UnknownOutcome { method: method.to_owned(), reason }),

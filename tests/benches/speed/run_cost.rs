@@ -208,5 +208,6 @@ fn answer(lane: Lane, number: u64) -> OutboxRow {
         queued: 0,
         delivery: Delivery::AtLeastOnce,
         begun: 0,
+        files: Vec::new(),
     }
 }

@@ -8,7 +8,8 @@ use tokio::task::AbortHandle;
 use super::{DESCRIBING, Host};
 use crate::clock::unix_millis;
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
-use crate::plugin::{CallError, grants};
+use crate::plugin::{Attachment, CallError, grants};
+use crate::store::rows::file::{self, Attached};
 use crate::store::rows::outbox::{Delivery, OutboxRow, Priority, lane_prefix};
 use crate::telegram::{Refusal, lane_of};
 
@@ -35,6 +36,7 @@ impl Host {
         if let Some(answer) = run.journal.recall(&mut run.cursor, plugin, &method, &params) {
             return answer;
         }
+        let files = run.attachments(&params)?;
         if run.calls >= self.context.limits.calls {
             return Err(CallError::Denied(format!("a run can make at most {} calls at once", run.calls)));
         }
@@ -43,7 +45,13 @@ impl Host {
         let deadline = run.deadline.saturating_duration_since(tokio::time::Instant::now());
         let (outbound, plugin) = (Arc::clone(&run.outbound), plugin.clone());
         // A task of its own: what this future is polled on is the guest's small stack, and its time is the guest's.
-        let task = tokio::spawn(async move { outbound.call(&plugin, &method, params, deadline).await });
+        let task = tokio::spawn(async move {
+            if files.is_empty() {
+                outbound.call(&plugin, &method, params, deadline).await
+            } else {
+                outbound.call_with_files(&plugin, &method, params, files, deadline).await
+            }
+        });
         let _stop = StopOnDrop(task.abort_handle());
         let answer = task.await.unwrap_or_else(|error| Err(CallError::UnknownOutcome(error.to_string())));
         run.journal.finish(place, &answer);
@@ -60,6 +68,11 @@ impl Host {
         self.permit(&method, &params)?;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         run.charge_effect(method.len() + params.len()).map_err(CallError::Denied)?;
+        let numbered = |file: Attachment| Attached { number: rand::random(), ..file.attached };
+        let files: Vec<_> = run.attachments(&params)?.into_iter().map(numbered).collect();
+        for file in &files {
+            run.tx.put(file::reference(run.bot, file), Vec::new());
+        }
         let lane = lane_of(&method, &params);
         let row = OutboxRow {
             plugin: self.context.name.clone(),
@@ -72,6 +85,7 @@ impl Host {
             queued: unix_millis(),
             delivery,
             begun: 0,
+            files,
         };
         run.tx.append(lane_prefix(run.bot, lane), row.encode());
         Ok(())

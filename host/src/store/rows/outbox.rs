@@ -1,5 +1,6 @@
 //! API calls that are committed and not yet delivered: `o bot lane number`.
 
+use super::file::Attached;
 use super::{BotId, Deserialize, Lane, PluginName, Serialize, Unreadable, decode, encode, prefix};
 
 const KIND: u8 = b'o';
@@ -49,6 +50,8 @@ pub struct OutboxRow {
     /// Which process has begun to make it, by a number of that process's own; 0 while nobody has. Only kept for
     /// calls that are made at most once.
     pub begun: u64,
+    /// The files that it carries.
+    pub files: Vec<Attached>,
 }
 
 impl OutboxRow {
