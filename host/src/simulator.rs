@@ -49,6 +49,7 @@ pub use calls::Call;
 pub use cast::{ALICE, BOTIR, CHANNEL, CHIARA, DIEGO, FORUM, GROUP, NOOR};
 pub use error::Error;
 pub use faults::{Action, Fault, Rule};
+pub use files::Uploaded;
 pub use model::{Chat, ChatKind, Entity, Message, Sender, Topic, User};
 pub use people::{Done, Say};
 pub use queries::Query;
@@ -75,6 +76,9 @@ pub struct SimulatorSettings {
     pub messages_per_chat: usize,
     /// Slow down polls that repeat an offset within three seconds, as Telegram does.
     pub throttle_polls: bool,
+    /// Play a local server, run with `--local`: it takes files of up to 2,000 MB, and `getFile` puts them here and answers
+    /// with their paths.
+    pub local_files: Option<PathBuf>,
 }
 
 impl fmt::Debug for SimulatorSettings {
@@ -101,6 +105,7 @@ impl Default for SimulatorSettings {
             queue_limit: limits.queue,
             messages_per_chat: limits.messages_per_chat,
             throttle_polls: limits.throttle_polls,
+            local_files: limits.local_files,
         }
     }
 }
@@ -144,6 +149,7 @@ impl Simulator {
         world.limits.queue = settings.queue_limit;
         world.limits.messages_per_chat = settings.messages_per_chat;
         world.limits.throttle_polls = settings.throttle_polls;
+        world.limits.local_files = settings.local_files;
         if let Some(path) = &path {
             persist::save(path, &world, false)?;
         }
@@ -339,6 +345,12 @@ impl Simulator {
     #[must_use]
     pub fn call_count(&self, method: &str) -> u64 {
         self.hub().look().calls.counts().get(method).copied().unwrap_or(0)
+    }
+
+    /// The files that came with calls (the newest 10,000), in order of arrival.
+    #[must_use]
+    pub fn uploads(&self) -> Vec<Uploaded> {
+        self.hub().look().files.uploaded.iter().cloned().collect()
     }
 
     /// What became of a pressed button or another query.

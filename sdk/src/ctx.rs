@@ -1,5 +1,6 @@
 //! What a handler is given: the event, and everything it can ask of the host.
 
+mod files;
 mod message;
 mod storage;
 
@@ -306,15 +307,7 @@ impl Run {
     /// }
     /// ```
     pub fn reply(&self, text: impl AsRef<str>) -> Message<'_> {
-        let Some(chat) = self.chat_id() else {
-            self.fail(Error::permanent("this event has no chat to reply in: use `send`"));
-            return Message::nowhere(self);
-        };
-        let mut params = Object::new();
-        params.integer("chat_id", chat);
-        if let Some(thread) = self.thread_id() {
-            params.integer("message_thread_id", thread);
-        }
+        let Some(mut params) = self.reply_params() else { return Message::nowhere(self) };
         params.text("text", text.as_ref());
         Message::new(self, "sendMessage", params)
     }
@@ -330,10 +323,7 @@ impl Run {
     /// ```
     pub fn send(&self, chat: impl Into<ChatTarget>, text: impl AsRef<str>) -> Message<'_> {
         let mut params = Object::new();
-        match chat.into() {
-            ChatTarget::Id(id) => params.integer("chat_id", id),
-            ChatTarget::Name(name) => params.text("chat_id", &name),
-        };
+        chat.into().write(&mut params);
         params.text("text", text.as_ref());
         Message::new(self, "sendMessage", params)
     }
@@ -349,6 +339,27 @@ impl Run {
     /// }
     /// ```
     pub fn edit(&self, text: impl AsRef<str>) -> Message<'_> {
+        let Some(mut params) = self.edit_params() else { return Message::nowhere(self) };
+        params.text("text", text.as_ref());
+        Message::new(self, "editMessageText", params)
+    }
+
+    /// Where a reply goes; without a chat the run fails.
+    fn reply_params(&self) -> Option<Object> {
+        let Some(chat) = self.chat_id() else {
+            self.fail(Error::permanent("this event has no chat to reply in: use `send`"));
+            return None;
+        };
+        let mut params = Object::new();
+        params.integer("chat_id", chat);
+        if let Some(thread) = self.thread_id() {
+            params.integer("message_thread_id", thread);
+        }
+        Some(params)
+    }
+
+    /// Which message an edit is for; without one the run fails.
+    fn edit_params(&self) -> Option<Object> {
         let mut params = Object::new();
         if let (Some(chat), Some(message)) = (self.chat_id(), self.message_id()) {
             params.integer("chat_id", chat).integer("message_id", message);
@@ -356,10 +367,9 @@ impl Run {
             params.text("inline_message_id", &message);
         } else {
             self.fail(Error::permanent("this event has no message to edit"));
-            return Message::nowhere(self);
+            return None;
         }
-        params.text("text", text.as_ref());
-        Message::new(self, "editMessageText", params)
+        Some(params)
     }
 
     /// Tells Telegram that the pressed button was noticed; a text is shown for a moment at the top of the chat.
@@ -566,6 +576,15 @@ pub enum ChatTarget {
     Id(i64),
     /// A public chat's name, with the `@`.
     Name(String),
+}
+
+impl ChatTarget {
+    fn write(&self, params: &mut Object) {
+        match self {
+            Self::Id(id) => params.integer("chat_id", *id),
+            Self::Name(name) => params.text("chat_id", name),
+        };
+    }
 }
 
 impl From<i64> for ChatTarget {

@@ -5,10 +5,14 @@
 
 #[cfg(target_arch = "wasm32")]
 mod imports {
-    use crate::bindings::botyard::{clock, config, fsm, i18n, log, random, schedule, storage, telegram};
+    use crate::bindings::botyard::{clock, config, files, fsm, i18n, log, random, schedule, storage, telegram};
 
     pub(crate) use clock::clock::sleep;
     pub(crate) use config::config::{get as config, secret};
+    pub(crate) use files::files::{
+        append as file_append, attach as file_attach, create as file_create, finish as file_finish, open as file_open,
+        read as file_read,
+    };
     pub(crate) use fsm::conversation::{clear as state_clear, get as state_get, peek as state_peek, set as state_set};
     pub(crate) use i18n::catalogs::translate;
     pub(crate) use log::log::{emit, panicked};

@@ -22,6 +22,7 @@
 //! - [`macro@plugin`]: the attributes for handlers, and what a manifest holds.
 //! - [`Ctx`] and [`Run`]: all a handler can read and do.
 //! - [`State`]: conversations that remember where they are.
+//! - [`media`], [`File`], [`Run::download`]: photos, documents and albums; files that came.
 //! - [`keyboard`], [`t!`], [`log`]: buttons, translations, logging.
 //! - [`mod@test`]: running a plugin natively.
 //!
@@ -37,6 +38,7 @@ extern crate self as botyard_sdk;
 mod alloc;
 mod ctx;
 mod error;
+mod file;
 mod host;
 mod json;
 mod plugin;
@@ -46,12 +48,14 @@ mod update;
 pub mod i18n;
 pub mod keyboard;
 pub mod log;
+pub mod media;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;
 
 pub use botyard_sdk_macros::{State, plugin};
 pub use ctx::{Ctx, Message, Run, Scope, Storage};
 pub use error::{CallError, Error, Refusal};
+pub use file::{Download, File, FileWriter, Received};
 pub use plugin::{Handled, Plugin, Returned};
 pub use serde_json::{Value, json};
 pub use state::{NoState, OldState, State};
@@ -68,7 +72,8 @@ pub mod prelude {
 
     pub use crate::Handled::{Done, Pass};
     pub use crate::keyboard::{Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard};
-    pub use crate::{CallError, Ctx, Error, Handled, OldState, Priority, Run, State, Value, json, plugin};
+    pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
+    pub use crate::{CallError, Ctx, Error, File, Handled, OldState, Priority, Run, State, Value, json, plugin};
     pub use crate::{debug, error, info, t, trace, warn};
 }
 

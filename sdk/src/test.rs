@@ -24,7 +24,7 @@ use std::marker::PhantomData;
 
 use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
 use crate::bindings::exports::botyard::plugin::handler::Filter;
-use crate::host::{World, with};
+use crate::host::{Made, World, with};
 use crate::{Error, Event, Handled, Plugin, Timer, Update, Value, json};
 
 /// When every run takes place, in unix milliseconds.
@@ -48,8 +48,23 @@ pub struct Outcome {
     pub result: Result<Handled, Error>,
     /// The calls of the Bot API, queued and direct, in order: method and parameters.
     pub calls: Vec<(String, Value)>,
+    /// The files it made, in order.
+    pub files: Vec<MadeFile>,
     /// The lines it logged.
     pub log: Vec<String>,
+}
+
+/// A file that a run made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeFile {
+    /// What stands for it in the calls, `attach://…`.
+    pub reference: String,
+    /// Its name.
+    pub name: String,
+    /// Its MIME type, where the plugin gave one.
+    pub content_type: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
 }
 
 impl Outcome {
@@ -103,6 +118,24 @@ impl<P: Plugin> Bot<P> {
         self.run(Event::Update(Update { callback_data: Some(data.to_owned()), ..update }))
     }
 
+    /// The user sends a message that is no text: `{ "document": { "file_id": "…", … } }`, say.
+    pub fn message(&mut self, content: &Value) -> Outcome {
+        let mut message = json!({ "message_id": 1, "from": self.user() });
+        if let (Some(message), Some(content)) = (message.as_object_mut(), content.as_object()) {
+            message.extend(content.clone());
+        }
+        let text = message["caption"].as_str().map(str::to_owned);
+        let update = self.update("message", &message);
+        self.run(Event::Update(Update { text, ..update }))
+    }
+
+    /// A file that the plugin can fetch by this `file_id`.
+    #[must_use]
+    pub fn at_telegram(mut self, file_id: &str, name: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.world.at_telegram.insert(file_id.to_owned(), (name.to_owned(), bytes.into()));
+        self
+    }
+
     /// The oldest timer that the plugin has set comes due; `None` if there is none.
     pub fn timer(&mut self) -> Option<Outcome> {
         let (id, (name, due, payload)) = self.world.timers.pop_first()?;
@@ -133,7 +166,7 @@ impl<P: Plugin> Bot<P> {
     fn run(&mut self, event: Event) -> Outcome {
         self.events += 1;
         let (observing, taking) = self.matched(&event);
-        let mut outcome = Outcome { result: Ok(Handled::Pass), calls: Vec::new(), log: Vec::new() };
+        let mut outcome = Outcome { result: Ok(Handled::Pass), calls: Vec::new(), files: Vec::new(), log: Vec::new() };
         if !observing.is_empty() {
             self.run_once(event.clone(), observing, &mut outcome);
         }
@@ -152,6 +185,12 @@ impl<P: Plugin> Bot<P> {
         let mut after = with(std::mem::take);
         let calls = std::mem::take(&mut after.calls).into_iter();
         outcome.calls.extend(calls.map(|(method, params)| (method, serde_json::from_str(&params).unwrap_or_default())));
+        let made = std::mem::take(&mut after.made).into_iter();
+        outcome.files.extend(made.filter_map(|file| {
+            let Made { name, content_type, bytes, reference } = file;
+            Some(MadeFile { reference: reference?, name, content_type, bytes })
+        }));
+        after.fetched.clear();
         outcome.log.append(&mut after.log);
         // As in the host: a run that failed or passed leaves nothing behind.
         self.world = if outcome.result == Ok(Handled::Done) { after } else { before };

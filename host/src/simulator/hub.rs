@@ -66,11 +66,20 @@ impl Hub {
             let mut world = self.world();
             let keep = world.load.is_none();
             world.calls.record(method, &params.values, keep);
+            world.files.note(method, &params.uploads);
         }
         if !self.faulty.load(Ordering::Acquire) {
             return None;
         }
         self.faults().decide(method, params.int("chat_id"))
+    }
+
+    /// What shall go wrong while the body of a call is taken in.
+    pub(super) fn body_fault(&self, method: &str) -> Option<Action> {
+        if !self.faulty.load(Ordering::Acquire) {
+            return None;
+        }
+        self.faults().decide_body(method)
     }
 
     /// True if calls with this token are answered. The bot takes over the id that its token begins with.

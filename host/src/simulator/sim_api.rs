@@ -168,11 +168,12 @@ async fn commands(State(hub): Sim, Query(at): Query<InChat>) -> Result<Json<Valu
 /// An uploaded picture, for the page.
 async fn file(State(hub): Sim, Path(id): Path<String>) -> Response {
     let file = hub.look().files.by_id(&id).cloned();
-    let Some(file) = file else { return StatusCode::NOT_FOUND.into_response() };
+    let found = file.and_then(|mut file| Some((file.bytes.take()?, file)));
+    let Some((bytes, file)) = found else { return StatusCode::NOT_FOUND.into_response() };
     // Only types that can't carry a script are served as what they are.
     let picture = matches!(file.content_type.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
     let content_type = if picture { file.content_type } else { "application/octet-stream".to_owned() };
-    ([(CONTENT_TYPE, content_type), (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned())], file.bytes).into_response()
+    ([(CONTENT_TYPE, content_type), (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned())], bytes).into_response()
 }
 
 async fn say(State(hub): Sim, Json(request): Json<Say>) -> Result<Json<people::Done>, Error> {

@@ -4,6 +4,7 @@
 //! also tells those who wait: parked polls, tests, chat pages.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -47,11 +48,13 @@ pub(super) struct Limits {
     pub(super) messages_per_chat: usize,
     pub(super) queue: usize,
     pub(super) throttle_polls: bool,
+    /// Where a local server keeps files.
+    pub(super) local_files: Option<PathBuf>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { messages_per_chat: 10_000, queue: 100_000, throttle_polls: false }
+        Self { messages_per_chat: 10_000, queue: 100_000, throttle_polls: false, local_files: None }
     }
 }
 

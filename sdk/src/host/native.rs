@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use crate::bindings::botyard::files::files::Info;
 use crate::bindings::botyard::i18n::catalogs::Value as Argument;
 use crate::bindings::botyard::log::log::Level;
 use crate::bindings::botyard::storage::key_value::Scope;
-use crate::bindings::botyard::telegram::bot_api::{CallError, Options};
+use crate::bindings::botyard::telegram::bot_api::{CallError, Options, Refusal, RefusalKind};
 use crate::bindings::botyard::types::types::{State, StateKey};
 
 /// All that a run can reach.
@@ -24,6 +25,21 @@ pub(crate) struct World {
     pub(crate) timer_count: u64,
     pub(crate) log: Vec<String>,
     pub(crate) slept: Duration,
+    /// Files that the plugin makes.
+    pub(crate) made: Vec<Made>,
+    /// Files that it can fetch, by `file_id`.
+    pub(crate) at_telegram: BTreeMap<String, (String, Vec<u8>)>,
+    pub(crate) fetched: Vec<Vec<u8>>,
+}
+
+/// A file that the plugin made.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Made {
+    pub(crate) name: String,
+    pub(crate) content_type: String,
+    pub(crate) bytes: Vec<u8>,
+    /// Once it is finished.
+    pub(crate) reference: Option<String>,
 }
 
 thread_local! {
@@ -54,6 +70,69 @@ pub(crate) fn call(method: &str, params: &str) -> Result<String, CallError> {
 pub(crate) fn enqueue(method: &str, params: &str, _options: Options) -> Result<(), CallError> {
     with(|world| world.calls.push((method.to_owned(), params.to_owned())));
     Ok(())
+}
+
+pub(crate) fn file_create(name: &str, content_type: &str) -> Result<u32, String> {
+    if name.is_empty() {
+        return Err("a file needs a name".to_owned());
+    }
+    with(|world| {
+        let made = Made { name: name.to_owned(), content_type: content_type.to_owned(), ..Made::default() };
+        world.made.push(made);
+        Ok(u32::try_from(world.made.len() - 1).expect("few"))
+    })
+}
+
+fn begun(world: &mut World, file: u32) -> Result<&mut Made, String> {
+    let made = world.made.get_mut(file as usize).filter(|made| made.reference.is_none());
+    made.ok_or_else(|| "there is no such file, or it is finished".to_owned())
+}
+
+pub(crate) fn file_append(file: u32, bytes: &[u8]) -> Result<(), String> {
+    with(|world| {
+        begun(world, file)?.bytes.extend_from_slice(bytes);
+        Ok(())
+    })
+}
+
+pub(crate) fn file_finish(file: u32) -> Result<String, String> {
+    with(|world| {
+        let made = begun(world, file)?;
+        if made.bytes.is_empty() {
+            return Err(format!("the file `{}` is empty, and Telegram takes no empty files", made.name));
+        }
+        let reference = format!("attach://{file}");
+        made.reference = Some(reference.clone());
+        Ok(reference)
+    })
+}
+
+pub(crate) fn file_open(file_id: &str) -> Result<Info, CallError> {
+    with(|world| {
+        let Some((name, bytes)) = world.at_telegram.get(file_id).cloned() else {
+            let description = "wrong file_id or the file is temporarily unavailable".to_owned();
+            return Err(CallError::Refused(Refusal { code: 400, description, kind: RefusalKind::Call }));
+        };
+        let file = u32::try_from(world.fetched.len()).expect("few");
+        let info = Info { file, size: bytes.len() as u64, unique_id: format!("unique-{file_id}"), name };
+        world.fetched.push(bytes);
+        Ok(info)
+    })
+}
+
+pub(crate) fn file_read(file: u32, offset: u64, length: u32) -> Result<Vec<u8>, String> {
+    with(|world| {
+        let bytes = world.fetched.get(file as usize).ok_or("there is no such file in this run")?;
+        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
+        Ok(rest.get(..length as usize).unwrap_or(rest).to_vec())
+    })
+}
+
+pub(crate) fn file_attach(file: u32, name: &str, content_type: &str) -> Result<String, String> {
+    let bytes = file_read(file, 0, u32::MAX)?;
+    let new = file_create(name, content_type)?;
+    file_append(new, &bytes)?;
+    file_finish(new)
 }
 
 pub(crate) fn state_get() -> Option<State> {
