@@ -3,6 +3,7 @@
 mod files;
 mod message;
 mod storage;
+mod target;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -19,6 +20,7 @@ use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, U
 
 pub use message::Message;
 pub use storage::{Scope, Storage};
+pub use target::ChatTarget;
 
 /// A handler's context: a [`Run`], and the state of the conversation that the event belongs to.
 ///
@@ -566,36 +568,6 @@ impl Run {
 
     pub(crate) fn finish(self) -> Result<(), Error> {
         self.failure.into_inner().map_or(Ok(()), Err)
-    }
-}
-
-/// Where [`Run::send`] sends to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChatTarget {
-    /// A chat's id; in private chats the user's.
-    Id(i64),
-    /// A public chat's name, with the `@`.
-    Name(String),
-}
-
-impl ChatTarget {
-    fn write(&self, params: &mut Object) {
-        match self {
-            Self::Id(id) => params.integer("chat_id", *id),
-            Self::Name(name) => params.text("chat_id", name),
-        };
-    }
-}
-
-impl From<i64> for ChatTarget {
-    fn from(id: i64) -> Self {
-        Self::Id(id)
-    }
-}
-
-impl From<&str> for ChatTarget {
-    fn from(name: &str) -> Self {
-        Self::Name(name.to_owned())
     }
 }
 

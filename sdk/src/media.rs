@@ -3,9 +3,9 @@
 //! ```
 //! use botyard_sdk::prelude::*;
 //!
-//! fn show(ctx: &Run, chart: Vec<u8>, table: Vec<u8>) {
+//! fn show(ctx: &Run, chart: Vec<u8>, table: Vec<u8>, icon: Vec<u8>) {
 //!     ctx.reply_media(photo(File::bytes("chart.png", chart)).caption("<b>May</b>").html());
-//!     ctx.reply_media(document(File::bytes("table.csv", table)).thumbnail(File::bytes("icon.jpg", *b"…")));
+//!     ctx.reply_media(document(File::bytes("table.csv", table)).thumbnail(File::bytes("icon.jpg", icon)));
 //! }
 //! fn trip(ctx: &Run, ids: &[String]) {
 //!     let photos = ids.iter().map(|id| photo(File::id(id))).collect::<Vec<_>>();

@@ -32,6 +32,7 @@ pub struct Stopped {
 /// What goes into `bot.toml`.
 pub struct HostBuilder {
     api_base: String,
+    bot: String,
     plugins: String,
     sections: String,
     limits: String,
@@ -43,6 +44,7 @@ impl HostBuilder {
     pub fn new(api_base: &str) -> Self {
         Self {
             api_base: api_base.to_owned(),
+            bot: String::new(),
             plugins: String::new(),
             sections: String::new(),
             limits: "overall_per_second = 0\nchat_per_second = 0\ngroup_per_minute = 0\nbulk_per_second = 0\n"
@@ -54,6 +56,13 @@ impl HostBuilder {
     #[must_use]
     pub fn plugin(mut self, name: &str, wasm: &Path, more: &str) -> Self {
         writeln!(self.plugins, "[plugins.{name}]\npath = {:?}\n{more}", wasm.display().to_string()).expect("a string");
+        self
+    }
+
+    /// Adds keys under `[bot]`, in TOML.
+    #[must_use]
+    pub fn bot(mut self, toml: &str) -> Self {
+        self.bot.push_str(toml);
         self
     }
 
@@ -79,9 +88,9 @@ impl HostBuilder {
     pub fn start(self) -> Host {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
-        let Self { api_base, plugins, sections, limits } = self;
+        let Self { api_base, bot, plugins, sections, limits } = self;
         let config = format!(
-            "[bot]\ntoken = {{ env = \"TEST_TOKEN\" }}\napi_base = \"{api_base}\"\n[intake]\npoll_timeout = \"5s\"\n\
+            "[bot]\ntoken = {{ env = \"TEST_TOKEN\" }}\napi_base = \"{api_base}\"\n{bot}\n[intake]\npoll_timeout = \"5s\"\n\
              [send]\n{limits}\n[admin]\nlisten = \"{port}\"\n{sections}\n{plugins}"
         );
         std::fs::write(folder.path().join("bot.toml"), config).expect("the folder is writable");

@@ -6,6 +6,7 @@
 mod e2e {
     mod conversations;
     mod crash;
+    mod files;
     mod load;
     mod misbehaviour;
     mod operator;

@@ -26,6 +26,7 @@ const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_api_calls_total", Counter, "Calls to the Bot API, by method and outcome"),
     ("botyard_build_info", Gauge, "Always 1; the version is a label"),
     ("botyard_commit_conflicts_total", Counter, "Runs done again because what they had read has changed meanwhile"),
+    ("botyard_downloads_total", Counter, "Files that plugins asked for, by outcome"),
     ("botyard_events_total", Counter, "Events whose turn came, by outcome"),
     ("botyard_lanes", Gauge, "Conversations with events that wait or are being handled"),
     ("botyard_reloads_total", Counter, "New versions of plugins that were to be loaded, by plugin and outcome"),
@@ -46,6 +47,12 @@ const ALL: &[(&str, Kind, &str)] = &[
         "Commits since the start, by how far they are: applied, and of these durable",
     ),
     ("botyard_updates_total", Counter, "Updates that Telegram has handed over, by outcome"),
+    (
+        "botyard_upload_bytes_total",
+        Counter,
+        "Bytes of calls with files that have gone out, those of broken attempts too",
+    ),
+    ("botyard_uploads_total", Counter, "Attempts at calls with files, by outcome; `known` needed no upload"),
 ];
 
 static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();

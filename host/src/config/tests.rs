@@ -49,6 +49,8 @@ fn every_key_is_read() {
             [bot]
             token = { file = "/dev/null/none" }
             api_base = "http://127.0.0.1:8081/"
+            local_server = true
+            local_files = "bot-api"
             [intake]
             mode = "polling"
             poll_timeout = "5s"
@@ -81,6 +83,7 @@ fn every_key_is_read() {
     )
     .unwrap();
     assert_eq!(config.bot.api_base, "http://127.0.0.1:8081");
+    assert_eq!((config.bot.local_server, config.bot.local_files.as_deref()), (true, Some(Path::new("/srv/bot-api"))));
     assert_eq!(config.intake.allowed_updates, AllowedUpdates::Only(vec!["message".into(), "callback_query".into()]));
     assert_eq!(config.intake.poll_timeout, Duration::from_secs(5));
     assert_eq!(config.dispatch, Dispatch { concurrency: 8, max_attempts: 2 });
@@ -157,6 +160,8 @@ fn each_wrong_value_says_what_was_expected() {
         ("[intake]\npoll_timeout = \"1500ms\"", "whole seconds only"),
         ("[intake]\npoll_timeout = \"30 seconds\"", "expected a duration such as"),
         ("[intake]\npoll_timeout = \"99999999999999999999h\"", "expected a duration such as"),
+        ("bot.local_server = true", "name yours there"),
+        ("bot.local_files = \"/srv\"", "only a server with `local_server = true`"),
         ("[intake]\nmode = \"pull\"", "expected \"polling\", found the text \"pull\""),
         ("[intake]\nallowed_updates = \"all\"", "expected \"auto\" or a list"),
         ("[intake]\nallowed_updates = [1]", "expected a text in quotes, found the number 1"),

@@ -41,10 +41,7 @@ impl Run {
                 params.raw("media", &item);
                 Message::new(self, "editMessageMedia", params)
             }
-            Err(error) => {
-                self.fail(error);
-                Message::nowhere(self)
-            }
+            Err(error) => Message::broken(self, error),
         }
     }
 
@@ -85,10 +82,7 @@ impl Run {
     fn media(&self, mut params: Object, media: impl Attachable) -> Message<'_> {
         match media.write_call(&mut Params(&mut params)) {
             Ok(method) => Message::new(self, method, params),
-            Err(error) => {
-                self.fail(error);
-                Message::nowhere(self)
-            }
+            Err(error) => Message::broken(self, error),
         }
     }
 }

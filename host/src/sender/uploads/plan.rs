@@ -166,14 +166,14 @@ impl Plan {
                 replaced.push(owner);
             }
         }
-        let is_left = |place: &&Place| {
+        let is_there = |place: &Place| {
             let owner = place.path.split_last().map(|(_, owner)| owner).unwrap_or_default();
             let is_thumbnail = matches!(place.path.last(), Some(Step::Key(key)) if key == "thumbnail");
             let itself = place.known.as_ref().is_some_and(|(key, _)| known(key).is_some());
-            !itself && !(is_thumbnail && replaced.contains(&owner))
+            itself || (is_thumbnail && replaced.contains(&owner))
         };
         let mut left: Vec<Attached> = Vec::new();
-        for place in self.places.iter().filter(is_left) {
+        for place in self.places.iter().filter(|place| !is_there(place)) {
             if left.iter().all(|file| file.id != place.file.id) {
                 left.push(place.file.clone());
             }
