@@ -87,7 +87,7 @@ async fn what_was_committed_is_uploaded_after_a_kill() {
     host.start();
     assert_eq!(next(&simulator, ALICE, 0).await, "a note");
     let upload = &simulator.uploads()[0];
-    assert_eq!((upload.size, &upload.hash[..8]), (4, "79f076ab"));
+    assert!(upload.size == 4 && upload.hash.starts_with("79f076ab"), "{upload:?}");
     host.wait_until("nothing is left", |host| kept(host) == 0);
     assert_eq!(simulator.uploads().len(), 1);
 }
