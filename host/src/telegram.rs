@@ -16,6 +16,7 @@ mod refusal;
 mod tests;
 mod token;
 mod transport;
+mod webhook;
 
 pub use classify::classify;
 pub use client::Client;
@@ -24,3 +25,4 @@ pub use lane::lane_of;
 pub use refusal::Refusal;
 pub use token::Token;
 pub use transport::{Response, Transport, TransportError};
+pub use webhook::{SetWebhook, WebhookInfo, host};

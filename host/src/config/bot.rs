@@ -5,6 +5,8 @@ use secrecy::SecretString;
 use super::reader::Reader;
 use super::units;
 
+pub(super) const TELEGRAM: &str = "https://api.telegram.org";
+
 /// `[bot]`
 #[derive(Debug, Clone)]
 pub struct Bot {
@@ -29,7 +31,7 @@ impl Bot {
         let token = section.secret("token", !optional);
         let api_base = section.value("api_base", |node| api_base(&units::text(node)?));
         section.finish();
-        Self { token, api_base: api_base.unwrap_or_else(|| "https://api.telegram.org".to_owned()) }
+        Self { token, api_base: api_base.unwrap_or_else(|| TELEGRAM.to_owned()) }
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
-use reqwest::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Response, SetupError, Token, Transport, TransportError};
@@ -54,18 +54,18 @@ impl Http {
         Ok(Self { base: format!("{api_base}/bot{}/", token.expose()).into(), server, client })
     }
 
-    async fn exchange(&self, method: &str, body: Bytes, deadline: Duration) -> Result<Response, TransportError> {
+    async fn exchange(
+        &self,
+        method: &str,
+        content_type: &str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> Result<Response, TransportError> {
         let base = self.base.expose_secret();
         let mut url = String::with_capacity(base.len() + method.len());
         url.push_str(base);
         url.push_str(method);
-        let request = self
-            .client
-            .load()
-            .post(url)
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .timeout(deadline)
-            .body(body);
+        let request = self.client.load().post(url).header(CONTENT_TYPE, content_type).timeout(deadline).body(body);
         let mut answer = request.send().await.map_err(|error| failure(error, deadline))?;
         let status = answer.status().as_u16();
         let retry_after = match answer.headers().get(RETRY_AFTER) {
@@ -84,7 +84,17 @@ impl Transport for Http {
         body: Bytes,
         deadline: Duration,
     ) -> BoxFuture<'a, Result<Response, TransportError>> {
-        Box::pin(self.exchange(method, body, deadline))
+        Box::pin(self.exchange(method, "application/json", body, deadline))
+    }
+
+    fn post_as<'a>(
+        &'a self,
+        method: &'a str,
+        content_type: &'a str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<Response, TransportError>> {
+        Box::pin(self.exchange(method, content_type, body, deadline))
     }
 
     fn rebuild(&self) {

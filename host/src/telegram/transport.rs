@@ -17,6 +17,17 @@ pub trait Transport: Send + Sync {
         deadline: Duration,
     ) -> BoxFuture<'a, Result<Response, TransportError>>;
 
+    /// The same with a body of another type; whoever does not care takes it for JSON.
+    fn post_as<'a>(
+        &'a self,
+        method: &'a str,
+        _content_type: &'a str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<Response, TransportError>> {
+        self.post(method, body, deadline)
+    }
+
     /// Leaves all connections behind and begins with new ones.
     fn rebuild(&self) {}
 }
