@@ -35,6 +35,10 @@ const SET_AGAIN: Duration = Duration::from_secs(1);
 /// How long an error that Telegram reports counts as one of now, in seconds: as long as it waits at most before another
 /// try, several times.
 const RECENT: u64 = 600;
+/// What failed while the host was away is tried again within so many seconds of its start, most likely.
+const SETTLING: u64 = 10;
+/// How soon to look again when nothing can be delivered.
+const SOON: Duration = Duration::from_secs(10);
 
 /// What Telegram is to have.
 #[derive(Clone, PartialEq, Eq)]
@@ -119,7 +123,7 @@ fn reported(info: &WebhookInfo, now: u64, received: u64, since: u64) -> Reported
     }
     if ago > RECENT * 6 || at < since.saturating_sub(RECENT * 6) {
         Reported::Nothing
-    } else if waiting > 0 && ago <= RECENT && at > received && at >= since {
+    } else if waiting > 0 && ago <= RECENT && at > received && at > since + SETTLING {
         Reported::Now(text)
     } else {
         Reported::Before(text)
@@ -218,7 +222,7 @@ impl<'a> Reconciler<'a> {
             let pause = match round {
                 Ok(_) => {
                     (failures, self.was_good) = (0, true);
-                    EVERY
+                    if self.parts.status.borrow().is_deaf { SOON } else { EVERY }
                 }
                 Err(Failed::Store(error)) => return error,
                 Err(failed) => {
@@ -263,6 +267,7 @@ impl<'a> Reconciler<'a> {
         self.secrets.confirmed();
         tokio::time::sleep(SET_AGAIN).await;
         info = client.webhook_info().await.map_err(Failed::Telegram)?;
+        self.observe(&info);
         let row = way::load(store, *bot)?;
         match difference(&self.wanted, &info, &row) {
             None => {}
@@ -433,7 +438,7 @@ mod tests {
             (failed(30, 12), now - 10, since), // an update has come since
             (failed(30, 0), now - 60, since),  // nothing waits
             (failed(700, 12), 0, since),       // Telegram tries again more often than that
-            (failed(30, 12), 0, now - 10),     // before this host began
+            (failed(30, 12), 0, now - 35),     // when this host had just begun
         ] {
             let reported = reported(&info, now, received, since);
             assert!(matches!(&reported, Reported::Before(_)), "{reported:?}");
