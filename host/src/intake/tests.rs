@@ -140,7 +140,7 @@ impl Running {
         let deadline = Instant::now() + Duration::from_secs(7_200);
         while !so(self) {
             assert!(Instant::now() < deadline, "waited in vain until {what}: {:?}", self.status.borrow());
-            tokio::time::sleep(Duration::from_millis(500)).await;
+            drop(tokio::time::timeout(Duration::from_millis(500), self.status.changed()).await);
         }
         self.begun.elapsed()
     }

@@ -96,7 +96,8 @@ impl Lanes {
         while let Some((at, _)) = self.resting.first()
             && *at <= now
         {
-            self.ready.extend(self.resting.pop_first().map(|(_, key)| key));
+            // Before lanes that have not begun: those that are open stay the same few.
+            self.resting.pop_first().into_iter().for_each(|(_, key)| self.ready.push_front(key));
         }
         let is_open = self.in_flight + self.resting.len() < 2 * max_connections;
         if self.in_flight >= max_connections {
@@ -354,8 +355,9 @@ mod tests {
             lanes.ended(key(chat), Some(later));
         }
         assert_eq!(lanes.next(2, now), None, "four lanes are open, and the fifth has to wait");
-        assert_eq!(lanes.next(2, later), Some((key(1), 10)), "the head again");
-        lanes.ended(key(1), None);
+        let (again, id) = lanes.next(2, later).unwrap();
+        assert!(id < 50 && id % 10 == 0, "a head again, not the fifth lane: {id}");
+        lanes.ended(again, None);
         let third: Vec<_> = std::iter::from_fn(|| lanes.next(2, later)).map(|(_, id)| id).collect();
         assert_eq!(third.len(), 2);
     }
