@@ -116,6 +116,9 @@ mod tests {
         ]
     }
 
+    /// The row, and by epoch the intervals of ids.
+    type Disk = (Option<PollRow>, HashMap<u64, BTreeMap<i64, (i64, u64)>>);
+
     /// Telegram, a disk and a host.
     struct World {
         now: u64,
@@ -124,14 +127,14 @@ mod tests {
         /// Id and which update it is, over all tokens and counts.
         queue: VecDeque<(i64, u64)>,
         pushed: u64,
-        disk: (Option<PollRow>, HashMap<u64, BTreeMap<i64, (i64, u64)>>),
+        disk: Disk,
         host: Numbers,
         handled: Vec<u64>,
         /// What was brought since Telegram began to count from here.
         brought: Vec<(i64, u64)>,
     }
 
-    fn open(disk: &(Option<PollRow>, HashMap<u64, BTreeMap<i64, (i64, u64)>>), token: u8) -> Numbers {
+    fn open(disk: &Disk, token: u8) -> Numbers {
         let ids = |epoch| Ok::<_, Infallible>(Seen::new(disk.1.get(&epoch).cloned().unwrap_or_default()));
         Numbers::open(disk.0.clone(), [token; 8], ids).unwrap()
     }
