@@ -6,6 +6,7 @@
 //! finish stands in the store and goes on after the next start.
 
 mod identity;
+mod intake;
 mod live;
 mod plugins;
 
@@ -25,7 +26,8 @@ use crate::config::{AllowedUpdates, Config};
 use crate::dispatch::{self, Dispatcher, Routes};
 use crate::domain::BotId;
 use crate::files::{Files, ServerLimits};
-use crate::intake::{PollStatus, Poller};
+use crate::intake as intake_of;
+use crate::intake::{Access, Intake, SetNow, Status};
 use crate::operate::Operator;
 use crate::sender::{SendSettings, Sender};
 use crate::simulator::{Simulator, SimulatorSettings};
@@ -57,6 +59,8 @@ pub fn bot_id(config: &Config, simulated: bool) -> anyhow::Result<BotId> {
 pub struct RunOptions {
     /// Talk to an embedded simulator at this address instead of to Telegram.
     pub simulator: Option<SocketAddr>,
+    /// Remove a webhook that somebody else has set, where the configuration says polling.
+    pub take_over: bool,
 }
 
 /// The parts that live from start to stop.
@@ -66,6 +70,8 @@ struct Parts {
     dispatcher: Dispatcher,
     readiness: Readiness,
     allowed_updates: watch::Sender<Option<Vec<String>>>,
+    intake: watch::Sender<intake_of::Settings>,
+    set_webhook: mpsc::Sender<SetNow>,
 }
 
 /// Runs the bot until `stop` turns true.
@@ -87,9 +93,12 @@ pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool
         (None, None) => anyhow::bail!("there is no token"),
     };
     let token = Token::parse(&token)?;
-    let bot = token.bot_id();
-    let fingerprint = token.fingerprint(&api_base);
-    let client = Arc::new(Client::new(&api_base, token)?);
+    let client = Arc::new(Client::new(&api_base, token.clone())?);
+    let origin = intake::Origin {
+        access: Access { api_base, token },
+        is_simulated: simulator.is_some(),
+        take_over: options.take_over,
+    };
 
     let path = config.store.path.clone();
     tracing::info!(path = %path.display(), "opening the store");
@@ -101,7 +110,7 @@ pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool
     })
     .await??;
     let files = files.with_local_folder(config.bot.local_files.as_deref());
-    let start = Start { client, store: store.clone(), files, bot, fingerprint, token_optional: simulator.is_some() };
+    let start = Start { client, store: store.clone(), files, origin };
     let ran = start.run(config, watch, admin, stop).await;
     let closed = store.close().await;
     let saved = match simulator {
@@ -120,10 +129,7 @@ struct Start {
     client: Arc<Client>,
     store: Store,
     files: Files,
-    bot: BotId,
-    fingerprint: [u8; 8],
-    /// Whether `bot.toml` is fine without a token.
-    token_optional: bool,
+    origin: intake::Origin,
 }
 
 impl Start {
@@ -134,12 +140,17 @@ impl Start {
         admin: TcpListener,
         mut stop: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
-        let Self { client, store, files, bot, fingerprint, token_optional } = self;
+        let Self { client, store, files, origin } = self;
+        let bot = origin.access.token.bot_id();
         let loader = Arc::new(plugins::Loader::new(&config)?);
         let (entries, username) = tokio::select! {
             biased;
             () = stopped(&mut stop) => return Ok(()),
-            found = async { Ok::<_, anyhow::Error>((loader.load_all(&config).await?, identity::ask(&client).await?)) } => found?,
+            found = async {
+                let found = (loader.load_all(&config).await?, identity::ask(&client).await?);
+                origin.look_for_webhook(&config, &client, &store).await?;
+                Ok::<_, anyhow::Error>(found)
+            } => found?,
         };
         let routes = Routes::new(entries);
 
@@ -158,13 +169,17 @@ impl Start {
             },
         );
         let (allowed_updates, allowed) = watch::channel(allowed_updates(&config, &dispatcher.routes()));
-        let (status, polled) = watch::channel(PollStatus::default());
+        let (status, heard) = watch::channel(Status::default());
+        let (intake, settings) = watch::channel(origin.settings(&config));
+        let (set_webhook, setting_webhook) = mpsc::channel(8);
         let parts = Arc::new(Parts {
             store,
             sender,
             dispatcher,
-            readiness: Readiness::new(config.intake.poll_timeout),
+            readiness: Readiness::default(),
             allowed_updates,
+            intake,
+            set_webhook,
         });
 
         let stages = Stages::default();
@@ -175,7 +190,7 @@ impl Start {
         let path = std::fs::canonicalize(&config.store.path)?;
         let api = admin::Api { store: path, operator: operator.clone(), orders };
         let admin = tokio::spawn(admin::serve(admin, parts.readiness.clone(), api, stages.last.subscribe()));
-        let health = tokio::spawn(identity::follow_health(parts.clone(), polled));
+        let health = tokio::spawn(identity::follow_health(parts.clone(), heard));
         let naming = tokio::spawn(identity::learn(parts.clone(), client.clone(), username));
         let sending = tokio::spawn({
             let (sender, stop) = (parts.sender.clone(), stages.sending.subscribe());
@@ -185,29 +200,30 @@ impl Start {
             let (dispatcher, stop) = (parts.dispatcher.clone(), stages.dispatching.subscribe());
             async move { dispatcher.run(arrivals, stop).await }
         });
-        let poller = Poller {
-            store: parts.store.clone(),
-            client,
-            bot,
-            fingerprint,
-            poll_timeout: config.intake.poll_timeout,
-            allowed_updates: allowed,
-            arrivals: parts.dispatcher.arrivals(),
-            status,
+        let intake = Intake {
+            parts: intake_of::Parts {
+                store: parts.store.clone(),
+                client,
+                bot,
+                allowed_updates: allowed,
+                arrivals: parts.dispatcher.arrivals(),
+                status,
+            },
+            settings,
+            orders: setting_webhook,
         };
-        let mut polling = tokio::spawn(poller.run(stages.intake.subscribe()));
+        let mut taking_in = tokio::spawn(intake.run(stages.intake.subscribe()));
         let ordering = (operator, ordered);
         let stop_following = stages.intake.subscribe();
         let reloading =
-            tokio::spawn(live::follow(parts.clone(), config, loader, token_optional, watch, ordering, stop_following));
+            tokio::spawn(live::follow(parts.clone(), config, loader, origin, watch, ordering, stop_following));
         tracing::info!(%bot, "serving");
 
         let mut result = tokio::select! {
             () = stopped(&mut stop) => Ok(()),
             error = parts.store.failed() => Err(error.into()),
             ended = &mut dispatching => flatten(ended),
-            // With a refused token polling ends well; what is in the inbox is handled all the same.
-            Err(error) = async { flatten((&mut polling).await) } => Err(error),
+            ended = &mut taking_in => flatten(ended),
         };
         tracing::info!("stopping");
         parts.readiness.stopping();
@@ -215,7 +231,7 @@ impl Start {
             parts.readiness.store_failed(format!("{error:#}"));
         }
         stages.intake.send_replace(true);
-        result = result.and(finish(polling).await).and(finish(reloading).await);
+        result = result.and(finish(taking_in).await).and(finish(reloading).await);
         stages.dispatching.send_replace(true);
         result = result.and(finish(dispatching).await);
         stages.sending.send_replace(true);

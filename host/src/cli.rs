@@ -19,6 +19,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod unknown;
+mod webhook;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -77,6 +78,7 @@ enum Command {
     Dead(dead::Dead),
     Store(store::Store),
     Unknown(unknown::Unknown),
+    Webhook(webhook::Webhook),
 }
 
 /// Which configuration.
@@ -105,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Dead(dead) => dead.run(),
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
+        Command::Webhook(webhook) => webhook.run(),
     });
     let exit = done.unwrap_or_else(|error| {
         eprintln!("error: {}", redact(&exit::explain(&error)));

@@ -24,6 +24,7 @@ mod store;
 mod tests;
 mod tree;
 mod units;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -41,6 +42,7 @@ pub use problem::{Origin, Problem, Problems};
 pub use send::Send;
 pub use store::Store;
 pub use units::{show_bytes, show_duration};
+pub use webhook::{Tls, Webhook};
 
 use crate::domain::PluginName;
 use reader::{Context, Reader};
@@ -79,6 +81,8 @@ pub struct Config {
     pub plugins: BTreeMap<PluginName, Plugin>,
     /// What is allowed but probably not meant.
     pub warnings: Vec<Problem>,
+    /// The files beside `bot.toml` that were read, absolute: those with secrets.
+    pub files: Vec<PathBuf>,
 }
 
 /// What the command line changes about loading.
@@ -170,19 +174,21 @@ impl Config {
         let folder = file.parent().unwrap_or(Path::new("/"));
         let context = Context::new(folder, environment, options);
         let mut config = Self::read(&context, file.clone(), root);
-        let (of_values, warnings) = context.into_findings();
+        let (of_values, warnings, files) = context.into_findings();
         problems.extend(of_values);
-        config.warnings = warnings;
+        (config.warnings, config.files) = (warnings, files);
         config.secrets().for_each(redaction::hide);
         Ok(Examined { config, problems: Problems::new(path, problems) })
     }
 
     fn read(context: &Context<'_>, file: PathBuf, root: Table) -> Config {
         let mut root = Reader::root(context, root);
+        let bot = Bot::read(root.table("bot"));
+        let is_telegram = bot.api_base == bot::TELEGRAM;
         let config = Config {
             file,
-            bot: Bot::read(root.table("bot")),
-            intake: Intake::read(root.table("intake")),
+            bot,
+            intake: Intake::read(root.table("intake"), is_telegram),
             dispatch: Dispatch::read(root.table("dispatch")),
             send: Send::read(root.table("send")),
             store: Store::read(root.table("store")),
@@ -190,6 +196,7 @@ impl Config {
             admin: Admin::read(root.table("admin")),
             plugins: plugin::read_all(root.table("plugins")),
             warnings: Vec::new(),
+            files: Vec::new(),
         };
         if config.enabled().next().is_none() {
             let message = "there is no plugin to run: every update will pass unanswered; add a [plugins.NAME] section";
@@ -219,7 +226,8 @@ impl Config {
     fn secrets(&self) -> impl Iterator<Item = &str> {
         use secrecy::ExposeSecret as _;
         let of_plugins = self.plugins.values().flat_map(|plugin| plugin.secrets.values());
-        self.bot.token.iter().chain(of_plugins).map(|secret| secret.expose_secret())
+        let of_webhook = self.intake.webhook.iter().filter_map(|webhook| webhook.secret.as_ref());
+        self.bot.token.iter().chain(of_webhook).chain(of_plugins).map(|secret| secret.expose_secret())
     }
 }
 

@@ -4,8 +4,8 @@
 //! their ids and entities, refusals their words. Tests and people play the other side, through [`Simulator`],
 //! through `/sim/…` or on the page at `/`. Faults ([`Fault`]) happen on the real socket.
 //!
-//! It knows no other part of the host. It reaches no network: addresses that a bot sends are never fetched, webhooks
-//! never called. By default it should listen on 127.0.0.1 only; it has no passwords.
+//! It knows no other part of the host. It reaches no network: addresses that a bot sends are never fetched, and a
+//! webhook is called only on this machine. By default it should listen on 127.0.0.1 only; it has no passwords.
 
 mod api;
 mod bulk;
@@ -31,6 +31,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 mod updates;
+mod webhook;
 mod world;
 
 use std::fmt;
@@ -55,6 +56,7 @@ pub use people::{Done, Say};
 pub use queries::Query;
 
 use hub::Hub;
+use webhook::Webhook;
 use world::{Bot, LoadMode, World};
 
 /// How to start one.
@@ -79,6 +81,8 @@ pub struct SimulatorSettings {
     /// Play a local server, run with `--local`: it takes files of up to 2,000 MB, and `getFile` puts them here and answers
     /// with their paths.
     pub local_files: Option<PathBuf>,
+    /// How long a second takes in the pauses between deliveries to a webhook: less, for tests.
+    pub webhook_second: Duration,
 }
 
 impl fmt::Debug for SimulatorSettings {
@@ -106,6 +110,7 @@ impl Default for SimulatorSettings {
             messages_per_chat: limits.messages_per_chat,
             throttle_polls: limits.throttle_polls,
             local_files: limits.local_files,
+            webhook_second: limits.webhook_second,
         }
     }
 }
@@ -150,6 +155,7 @@ impl Simulator {
         world.limits.messages_per_chat = settings.messages_per_chat;
         world.limits.throttle_polls = settings.throttle_polls;
         world.limits.local_files = settings.local_files;
+        world.limits.webhook_second = settings.webhook_second;
         if let Some(path) = &path {
             persist::save(path, &world, false)?;
         }
@@ -159,6 +165,7 @@ impl Simulator {
         let hub = Hub::new(world, settings.token);
         let (stop, stopped) = watch::channel(false);
         let saver = path.map(|path| tokio::spawn(persist::keep_saved(hub.clone(), path, stopped.clone())));
+        tokio::spawn(webhook::deliver(hub.clone(), stopped.clone()));
         let server = tokio::spawn(http::serve(listener, hub.clone(), stopped));
         let (server, saver) = (Mutex::new(Some(server)), Mutex::new(saver));
         Ok(Self { running: Arc::new(Running { hub, addr, stop, server, saver }) })
@@ -363,6 +370,18 @@ impl Simulator {
     #[must_use]
     pub fn waiting_updates(&self) -> usize {
         self.hub().look().queue.len()
+    }
+
+    /// Where the bot's webhook leads, if one is set.
+    #[must_use]
+    pub fn webhook(&self) -> Option<String> {
+        self.hub().look().webhook.as_ref().map(|webhook| webhook.url.clone())
+    }
+
+    /// Sets a webhook in the bot's name, or removes it, as another program would.
+    pub fn set_webhook(&self, url: Option<&str>) {
+        let webhook = url.map(|url| Webhook { url: url.to_owned(), max_connections: 40, ..Webhook::default() });
+        self.hub().world().change_webhook(webhook);
     }
 
     // What goes wrong, and how much of it.

@@ -19,6 +19,7 @@ mod refusal;
 mod tests;
 mod token;
 mod transport;
+mod webhook;
 
 pub use classify::classify;
 pub use client::Client;
@@ -30,3 +31,4 @@ pub use patience::Progress;
 pub use refusal::Refusal;
 pub use token::Token;
 pub use transport::{Download, Response, Transport, TransportError};
+pub use webhook::{SetWebhook, WebhookInfo, host};

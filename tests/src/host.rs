@@ -13,11 +13,14 @@ use crate::{Metrics, build, process};
 
 /// A token as the simulator takes it.
 const TOKEN: &str = "4242:test-token-that-must-never-be-seen-anywhere";
+/// What Telegram proves itself with at the webhook.
+pub const WEBHOOK_SECRET: &str = "webhook-secret-that-must-never-be-seen-anywhere";
 
 /// A running host. It is killed when dropped; its folder stays until then.
 pub struct Host {
     folder: TempDir,
     admin: SocketAddr,
+    webhook: Option<SocketAddr>,
     child: Option<Child>,
 }
 
@@ -33,6 +36,8 @@ pub struct Stopped {
 pub struct HostBuilder {
     api_base: String,
     bot: String,
+    intake: String,
+    webhook: Option<SocketAddr>,
     plugins: String,
     sections: String,
     limits: String,
@@ -45,6 +50,8 @@ impl HostBuilder {
         Self {
             api_base: api_base.to_owned(),
             bot: String::new(),
+            intake: "poll_timeout = \"5s\"\n".to_owned(),
+            webhook: None,
             plugins: String::new(),
             sections: String::new(),
             limits: "overall_per_second = 0\nchat_per_second = 0\ngroup_per_minute = 0\nbulk_per_second = 0\n"
@@ -63,6 +70,22 @@ impl HostBuilder {
     #[must_use]
     pub fn bot(mut self, toml: &str) -> Self {
         self.bot.push_str(toml);
+        self
+    }
+
+    /// Takes updates through a webhook instead of polling; `more` is TOML for it. With a certificate it speaks TLS.
+    ///
+    /// # Panics
+    /// When there is no free port.
+    #[must_use]
+    pub fn webhook(mut self, more: &str) -> Self {
+        let address = free_port();
+        let scheme = if more.contains("certificate") { "https" } else { "http" };
+        self.intake = format!(
+            "mode = \"webhook\"\n[intake.webhook]\nurl = \"{scheme}://{address}/hook\"\nlisten = \"{address}\"\n\
+             secret = {{ env = \"TEST_WEBHOOK_SECRET\" }}\n{more}\n"
+        );
+        self.webhook = Some(address);
         self
     }
 
@@ -87,14 +110,14 @@ impl HostBuilder {
     #[must_use]
     pub fn start(self) -> Host {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
-        let Self { api_base, bot, plugins, sections, limits } = self;
+        let port = free_port();
+        let Self { api_base, bot, intake, webhook, plugins, sections, limits } = self;
         let config = format!(
-            "[bot]\ntoken = {{ env = \"TEST_TOKEN\" }}\napi_base = \"{api_base}\"\n{bot}\n[intake]\npoll_timeout = \"5s\"\n\
+            "[bot]\ntoken = {{ env = \"TEST_TOKEN\" }}\napi_base = \"{api_base}\"\n{bot}\n[intake]\n{intake}\
              [send]\n{limits}\n[admin]\nlisten = \"{port}\"\n{sections}\n{plugins}"
         );
         std::fs::write(folder.path().join("bot.toml"), config).expect("the folder is writable");
-        let mut host = Host { folder, admin: port, child: None };
+        let mut host = Host { folder, admin: port, webhook, child: None };
         host.start();
         host
     }
@@ -112,6 +135,7 @@ impl Host {
             .args(["run", "--config"])
             .arg(self.config_file())
             .env("TEST_TOKEN", TOKEN)
+            .env("TEST_WEBHOOK_SECRET", WEBHOOK_SECRET)
             .env("BOTYARD_LOG", "info")
             .env_remove("BOT_TOKEN")
             .stdin(Stdio::null())
@@ -159,6 +183,15 @@ impl Host {
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    /// Where its webhook listens.
+    ///
+    /// # Panics
+    /// When it has none.
+    #[must_use]
+    pub fn webhook(&self) -> SocketAddr {
+        self.webhook.expect("it takes updates through a webhook")
     }
 
     /// Where its `bot.toml` is.
@@ -258,6 +291,10 @@ impl Host {
     }
 }
 
+fn free_port() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+}
+
 impl Drop for Host {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
@@ -267,6 +304,7 @@ impl Drop for Host {
         }
         if !std::thread::panicking() {
             assert!(!self.log().contains("test-token-that"), "the token is in the log");
+            assert!(!self.log().contains("webhook-secret-that"), "the webhook's secret is in the log");
         }
     }
 }

@@ -10,5 +10,5 @@ mod metrics;
 pub mod process;
 
 pub use build::{guest, host as host_program, plugin};
-pub use host::{Host, HostBuilder, Stopped};
+pub use host::{Host, HostBuilder, Stopped, WEBHOOK_SECRET};
 pub use metrics::Metrics;

@@ -14,4 +14,5 @@ mod e2e {
     mod sending;
     mod start;
     mod support;
+    mod webhook;
 }

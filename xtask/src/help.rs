@@ -78,10 +78,10 @@ something only on a machine that does nothing else meanwhile. docs/benchmarks.md
   --json       one JSON document instead of tables";
 
 const CHAOS: &str = "\
-cargo xtask chaos [--updates N] [--kills K] [--seed S]
+cargo xtask chaos [--updates N] [--kills K] [--seed S] [--mode polling|webhook|both]
 
-Lets N updates (2,000) flow through the host while it is killed K times (10) at random moments, Telegram answers with
-errors, floods, resets and cut answers, and the plugin's file is replaced again and again. Then it counts what people
+Lets N updates (2,000) flow through the host, polled and then through a webhook (--mode: one of the two), while it is
+killed K times (10) at random moments, Telegram answers with errors, floods, resets and cut answers, and the plugin's file is replaced again and again. Then it counts what people
 were answered: exits with 0 only if no update was lost, every count is exact and every chat's order was kept. Answers that
 came twice are told, and are no failure: where an answer was in flight, the Bot API has no way to tell. The moments are
 random; --seed repeats a run's.";

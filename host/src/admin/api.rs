@@ -8,6 +8,7 @@
 //! - `GET /api/dead?limit=…&plugin=…`, `GET /api/dead/{number}?payload=true`
 //! - `POST /api/dead/retry`, `POST /api/dead/drop`: `{"numbers": [1, 2]}` or `{"all": {"plugin": null}}`
 //! - `GET /api/plugins`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`
+//! - `POST /api/webhook/set`
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -76,6 +77,7 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/api/dead/retry", post(retry))
         .route("/api/dead/drop", post(drop_letters))
         .route("/api/plugins", get(plugins::list))
+        .route("/api/webhook/set", post(plugins::set_webhook))
         .route("/api/plugins/{name}/{action}", post(plugins::change))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .layer(middleware::from_fn(only_this_machine))

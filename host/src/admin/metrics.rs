@@ -28,6 +28,13 @@ const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_commit_conflicts_total", Counter, "Runs done again because what they had read has changed meanwhile"),
     ("botyard_downloads_total", Counter, "Files that plugins asked for, by outcome"),
     ("botyard_events_total", Counter, "Events whose turn came, by outcome"),
+    ("botyard_inbox_events", Gauge, "Events that wait to be handled, counted once a minute, up to 100,000"),
+    (
+        "botyard_intake_alarms_total",
+        Counter,
+        "Times that something kept updates from coming, or was about to, by reason: stalled, token, webhook, delivery, \
+         inbox, pending",
+    ),
     ("botyard_lanes", Gauge, "Conversations with events that wait or are being handled"),
     ("botyard_reloads_total", Counter, "New versions of plugins that were to be loaded, by plugin and outcome"),
     ("botyard_run_cpu_seconds", Histogram, "Processor time of one run, by plugin"),
@@ -46,13 +53,27 @@ const ALL: &[(&str, Kind, &str)] = &[
         Counter,
         "Commits since the start, by how far they are: applied, and of these durable",
     ),
-    ("botyard_updates_total", Counter, "Updates that Telegram has handed over, by outcome"),
     (
         "botyard_upload_bytes_total",
         Counter,
         "Bytes of calls with files that have gone out, those of broken attempts too",
     ),
     ("botyard_uploads_total", Counter, "Attempts at calls with files, by outcome; `known` needed no upload"),
+    ("botyard_telegram_pending_updates", Gauge, "Updates that wait at Telegram, asked once a minute"),
+    ("botyard_updates_far_total", Counter, "Updates whose number was far from those around it"),
+    ("botyard_updates_total", Counter, "Updates that Telegram has handed over, by outcome and kind"),
+    (
+        "botyard_webhook_last_error_timestamp_seconds",
+        Gauge,
+        "When Telegram last failed to deliver to the webhook, by its own word; 0 when it did not",
+    ),
+    ("botyard_webhook_requests_total", Counter, "Requests to the webhook, by outcome"),
+    (
+        "botyard_webhook_seconds",
+        Histogram,
+        "Time from a request to the webhook to its 200, by when the update is on disk",
+    ),
+    ("botyard_webhook_sets_total", Counter, "Times that the webhook was set at Telegram"),
 ];
 
 static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();

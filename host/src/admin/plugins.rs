@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::api::{Answer, Api, Refusal};
 use crate::domain::PluginName;
+use crate::telegram::WebhookInfo;
 
 /// How a plugin stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +59,8 @@ pub enum Action {
 pub enum Order {
     /// Which there are.
     List(oneshot::Sender<Vec<PluginStatus>>),
+    /// Set the webhook, whether or not it differs.
+    SetWebhook(oneshot::Sender<Result<WebhookInfo, String>>),
     /// Do something.
     Change {
         /// To whom.
@@ -115,6 +118,12 @@ pub(super) async fn change(
         Err(error @ OrderError::Unknown { .. }) => Err(Refusal(StatusCode::NOT_FOUND, error.to_string())),
         Err(error @ OrderError::Failed(_)) => Err(Refusal(StatusCode::CONFLICT, error.to_string())),
     }
+}
+
+pub(super) async fn set_webhook(State(api): State<Api>) -> Answer<WebhookInfo> {
+    let (answer, answered) = oneshot::channel();
+    let set = ask(&api.orders, Order::SetWebhook(answer), answered).await?;
+    set.map(Json).map_err(|error| Refusal(StatusCode::CONFLICT, error))
 }
 
 async fn ask<T>(orders: &mpsc::Sender<Order>, order: Order, answered: oneshot::Receiver<T>) -> Result<T, Refusal> {

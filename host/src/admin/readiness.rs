@@ -2,28 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use serde::Serialize;
-use tokio::time::Instant;
 
 use crate::config::redaction::redact;
 use crate::domain::PluginName;
-
-/// Two attempts at a poll with the longest pause between them, and then some.
-const MARGIN: Duration = Duration::from_secs(60);
+use crate::intake::Status;
+use crate::telegram::WebhookInfo;
 
 /// Shared by everybody who has something to report.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Readiness {
-    patience: Duration,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    last_good_poll: Option<Instant>,
-    poll_failure: Option<String>,
+    intake: Status,
     plugin_failures: BTreeMap<PluginName, String>,
     stale_plugins: BTreeMap<PluginName, String>,
     paused_plugins: BTreeSet<PluginName>,
@@ -41,6 +36,9 @@ pub struct Report {
     pub reasons: Vec<Reason>,
     /// What should be looked at although the bot serves: a change that could not be applied.
     pub notes: Vec<Reason>,
+    /// What Telegram last said of the webhook, when updates come that way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<WebhookInfo>,
 }
 
 /// One thing that is not as it should be.
@@ -53,22 +51,10 @@ pub struct Reason {
 }
 
 impl Readiness {
-    /// A good poll counts for as long as the next one may take: `poll_timeout` and some time for trying again.
-    #[must_use]
-    pub fn new(poll_timeout: Duration) -> Self {
-        Self { patience: poll_timeout + MARGIN, state: Arc::default() }
-    }
-
-    /// Telegram has answered a poll.
-    pub fn poll_ok(&self) {
-        let mut state = self.lock();
-        state.last_good_poll = Some(Instant::now());
-        state.poll_failure = None;
-    }
-
-    /// A poll has failed. The bot stays ready until the last good one is too old.
-    pub fn poll_failed(&self, reason: impl Into<String>) {
-        self.lock().poll_failure = Some(reason.into());
+    /// How intake goes. After a failure the bot stays ready until the last success is too old, unless it is certain that
+    /// nothing is heard.
+    pub fn intake(&self, status: Status) {
+        self.lock().intake = status;
     }
 
     /// The plugin's newest version serves, or the plugin is no longer wanted.
@@ -125,7 +111,7 @@ impl Readiness {
         if let Some(failure) = &state.store_failure {
             reasons.push(reason("store", failure));
         }
-        reasons.extend(self.poll_problem(&state).map(|problem| reason("intake", &problem)));
+        reasons.extend(intake_problem(&state.intake).map(|problem| reason("intake", &problem)));
         let of_plugin = |(name, why): (&PluginName, &String)| reason(&format!("plugins.{name}"), why);
         reasons.extend(state.plugin_failures.iter().map(of_plugin));
         let mut notes: Vec<Reason> = state.stale_plugins.iter().map(of_plugin).collect();
@@ -133,21 +119,30 @@ impl Readiness {
             |name: &PluginName| reason(&format!("plugins.{name}"), "an operator has paused it: its events wait");
         notes.extend(state.paused_plugins.iter().map(paused));
         notes.extend(state.config_failure.iter().map(|why| reason("config", why)));
-        Report { ready: reasons.is_empty(), reasons, notes }
-    }
-
-    fn poll_problem(&self, state: &State) -> Option<String> {
-        let age = state.last_good_poll.map(|at| at.elapsed());
-        let when = match age {
-            Some(age) if age <= self.patience => return None,
-            Some(age) => format!("the last good poll was {} s ago", age.as_secs()),
-            None => "no poll has been answered yet".to_owned(),
-        };
-        Some(state.poll_failure.as_ref().map_or(when.clone(), |failure| format!("{when}: {failure}")))
+        notes.extend(state.intake.notes.values().map(|why| reason("intake", why)));
+        let webhook = state.intake.webhook.clone().map(shown);
+        Report { ready: reasons.is_empty(), reasons, notes, webhook }
     }
 
     /// A panic elsewhere leaves nothing half done in here.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn intake_problem(intake: &Status) -> Option<String> {
+    let what = if intake.what.is_empty() { "the last good poll" } else { intake.what };
+    let when = match intake.last_good.map(|at| at.elapsed()) {
+        Some(age) if age <= intake.patience && !intake.is_deaf => return None,
+        Some(age) => format!("{what} was {} s ago", age.as_secs()),
+        None => format!("{what} is still to come"),
+    };
+    Some(intake.problem.as_ref().map_or(when.clone(), |problem| format!("{when}: {problem}")))
+}
+
+/// Addresses of webhooks often hold what nobody else should know.
+fn shown(mut info: WebhookInfo) -> WebhookInfo {
+    info.url = redact(&info.url).into_owned();
+    info.last_error_message = info.last_error_message.map(|message| redact(&message).into_owned());
+    info
 }

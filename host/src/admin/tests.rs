@@ -3,11 +3,14 @@ use std::path::Path;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::*;
 use crate::domain::{BotId, PluginName};
+use crate::intake::Status;
 use crate::operate::Operator;
 use crate::store::Store;
+use crate::telegram::WebhookInfo;
 
 async fn request(address: SocketAddr, request: &str) -> String {
     request_with(address, request, "host: x\r\n", "").await
@@ -28,7 +31,7 @@ async fn request_with(address: SocketAddr, request: &str, headers: &str, body: &
 async fn answers_over_http_and_stops_when_told() {
     let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let readiness = Readiness::new(Duration::from_secs(60));
+    let readiness = Readiness::default();
     let (stop, stopping) = watch::channel(false);
     let folder = tempfile::tempdir().unwrap();
     let server = tokio::spawn(serve(listener, readiness.clone(), api(folder.path()), stopping));
@@ -39,8 +42,8 @@ async fn answers_over_http_and_stops_when_told() {
     assert!(request(address, "POST /healthz").await.starts_with("HTTP/1.1 405"));
 
     let answer = request(address, "GET /readyz").await;
-    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("no poll has been answered yet"), "{answer}");
-    readiness.poll_ok();
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("the last good poll is still to come"), "{answer}");
+    readiness.intake(heard());
     let answer = request(address, "GET /readyz").await;
     assert!(
         answer.starts_with("HTTP/1.1 200") && answer.ends_with(r#"{"ready":true,"reasons":[],"notes":[]}"#),
@@ -80,7 +83,7 @@ async fn operators_are_answered_and_web_pages_are_not() {
     let address = listener.local_addr().unwrap();
     let (_stop, stopping) = watch::channel(false);
     let folder = tempfile::tempdir().unwrap();
-    tokio::spawn(serve(listener, Readiness::new(Duration::from_secs(60)), api(folder.path()), stopping));
+    tokio::spawn(serve(listener, Readiness::default(), api(folder.path()), stopping));
 
     let own = format!("host: {address}\r\n");
     let get = async |path: &str| request_with(address, &format!("GET {path}"), &own, "").await;
@@ -128,25 +131,39 @@ async fn a_taken_address_is_named_with_its_key() {
     assert!(message.contains(&address.to_string()) && message.contains("[admin]"), "{message}");
 }
 
+fn heard() -> Status {
+    Status { last_good: Some(Instant::now()), patience: Duration::from_secs(90), ..Status::default() }
+}
+
 #[tokio::test(start_paused = true)]
 async fn ready_while_polls_are_young_plugins_serve_and_the_store_works() {
-    let readiness = Readiness::new(Duration::from_secs(30));
+    let readiness = Readiness::default();
     let reasons = || -> Vec<String> {
         let report = readiness.report();
         assert_eq!(report.ready, report.reasons.is_empty());
         report.reasons.into_iter().map(|Reason { part, reason }| format!("{part}: {reason}")).collect()
     };
-    readiness.poll_failed("could not reach Telegram");
-    assert_eq!(reasons(), ["intake: no poll has been answered yet: could not reach Telegram"]);
-    readiness.poll_ok();
+    let problem = |problem: &str| Some(problem.to_owned());
+    readiness.intake(Status { problem: problem("could not reach Telegram"), ..Status::default() });
+    assert_eq!(reasons(), ["intake: the last good poll is still to come: could not reach Telegram"]);
+    let mut status = heard();
+    readiness.intake(status.clone());
     assert_eq!(reasons(), [""; 0]);
 
     tokio::time::advance(Duration::from_secs(90)).await;
-    readiness.poll_failed("server error 502");
+    status.problem = problem("server error 502");
+    readiness.intake(status.clone());
     assert_eq!(reasons(), [""; 0], "one bad poll is no reason");
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(reasons(), ["intake: the last good poll was 91 s ago: server error 502"]);
-    readiness.poll_ok();
+    readiness.intake(Status { is_deaf: true, problem: problem("somebody else polls"), ..heard() });
+    assert_eq!(reasons(), ["intake: the last good poll was 0 s ago: somebody else polls"], "no use in patience");
+    readiness.intake(Status { notes: [("inbox", "much waits".to_owned())].into(), ..heard() });
+    assert_eq!(readiness.report().notes, [Reason { part: "intake".to_owned(), reason: "much waits".to_owned() }]);
+    let url = "https://x/bot123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw".to_owned();
+    readiness.intake(Status { webhook: Some(WebhookInfo { url, ..WebhookInfo::default() }), ..heard() });
+    assert_eq!(readiness.report().webhook.unwrap().url, "https://x/bot[hidden]");
+    readiness.intake(heard());
     assert_eq!(reasons(), [""; 0]);
 
     let (echo, form) = (PluginName::new("echo"), PluginName::new("form"));

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::Parts;
 use crate::backoff;
-use crate::intake::PollStatus;
+use crate::intake::Status;
 use crate::telegram::{Client, Error};
 
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -41,10 +41,17 @@ pub(super) async fn ask(client: &Client) -> anyhow::Result<Option<String>> {
 /// Gives the bot its name, asking on until Telegram tells it.
 pub(super) async fn learn(parts: Arc<Parts>, client: Arc<Client>, mut known: Option<String>) {
     let mut attempt = 0;
+    // Servers load bots that they do not know yet at a limited rate, and say how long to wait.
+    let mut asked_to_wait = Duration::ZERO;
     while known.is_none() {
         attempt += 1;
-        tokio::time::sleep(backoff::delay(attempt, rand::random())).await;
-        known = client.call("getMe", Bytes::from_static(b"{}"), DEADLINE).await.ok().as_deref().and_then(username);
+        tokio::time::sleep(backoff::delay(attempt, rand::random()).max(asked_to_wait)).await;
+        let me = client.call("getMe", Bytes::from_static(b"{}"), DEADLINE).await;
+        asked_to_wait = match &me {
+            Err(Error::Flooded { retry_after, .. }) => *retry_after,
+            _ => Duration::ZERO,
+        };
+        known = me.ok().as_deref().and_then(username);
     }
     if let Some(username) = known {
         tracing::info!(username, "this is the bot");
@@ -56,16 +63,12 @@ fn username(me: &[u8]) -> Option<String> {
     serde_json::from_slice::<Me>(me).ok().map(|me| me.username)
 }
 
-/// Tells the readiness how polling goes.
-pub(super) async fn follow_health(parts: Arc<Parts>, mut polled: watch::Receiver<PollStatus>) {
+/// Tells the readiness how intake goes.
+pub(super) async fn follow_health(parts: Arc<Parts>, mut heard: watch::Receiver<Status>) {
     loop {
-        let status = polled.borrow_and_update().clone();
-        match status.problem {
-            Some(problem) => parts.readiness.poll_failed(problem),
-            None if status.last_good.is_some() => parts.readiness.poll_ok(),
-            None => {}
-        }
-        if polled.changed().await.is_err() {
+        let status = heard.borrow_and_update().clone();
+        parts.readiness.intake(status);
+        if heard.changed().await.is_err() {
             return;
         }
     }

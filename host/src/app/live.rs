@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
+use super::intake::Origin;
 use super::plugins::Loader;
 use super::{Parts, allowed_updates, send_settings, stopped};
 use crate::admin::Order;
@@ -43,7 +44,7 @@ pub(super) async fn follow(
     parts: Arc<Parts>,
     config: Config,
     loader: Arc<Loader>,
-    token_optional: bool,
+    origin: Origin,
     watch: Watch,
     (operator, orders): (Operator, mpsc::Receiver<Order>),
     mut stop: watch::Receiver<bool>,
@@ -52,16 +53,8 @@ pub(super) async fn follow(
     let watcher = tokio::spawn(watcher.run(stop.clone()));
     let now = unix_millis();
     let since = config.enabled().map(|(name, _)| (name.clone(), now)).collect();
-    let mut live = Live {
-        parts,
-        config,
-        loader,
-        token_optional,
-        operator,
-        since,
-        failures: BTreeMap::new(),
-        pending: BTreeMap::new(),
-    };
+    let mut live =
+        Live { parts, config, loader, origin, operator, since, failures: BTreeMap::new(), pending: BTreeMap::new() };
     tokio::select! {
         // Compiling can't be interrupted, but nobody needs to wait for it either.
         () = stopped(&mut stop) => {}
@@ -73,14 +66,14 @@ pub(super) async fn follow(
 
 fn watched_paths(config: &Config) -> Vec<PathBuf> {
     let plugins = config.enabled().map(|(_, plugin)| plugin.path.clone());
-    std::iter::once(config.file.clone()).chain(plugins).collect()
+    std::iter::once(config.file.clone()).chain(config.files.iter().cloned()).chain(plugins).collect()
 }
 
 struct Live {
     parts: Arc<Parts>,
     config: Config,
     loader: Arc<Loader>,
-    token_optional: bool,
+    origin: Origin,
     /// The files of entries in `bot.toml` that could not be applied: when one of them changes, it is tried again.
     pending: BTreeMap<PluginName, PathBuf>,
     operator: Operator,
@@ -100,7 +93,7 @@ impl Live {
         loop {
             tokio::select! {
                 changed = changes.recv() => match changed {
-                    Some(path) if path == self.config.file || self.is_pending(&path) => self.reload_config().await,
+                    Some(path) if self.is_of_config(&path) || self.is_pending(&path) => self.reload_config().await,
                     Some(path) => self.reload_plugins(&path).await,
                     None => break,
                 },
@@ -112,12 +105,17 @@ impl Live {
         }
     }
 
+    /// `bot.toml`, or a file with a secret.
+    fn is_of_config(&self, path: &Path) -> bool {
+        path == self.config.file || self.config.files.iter().any(|file| file == path)
+    }
+
     fn is_pending(&self, path: &Path) -> bool {
         self.pending.values().any(|pending| pending == path)
     }
 
     async fn reload_config(&mut self) {
-        let options = LoadOptions { token_optional: self.token_optional };
+        let options = LoadOptions { token_optional: self.origin.is_simulated };
         let file = self.config.file.clone();
         let new = match Config::load(&file, options) {
             Ok(new) => new,
@@ -147,6 +145,12 @@ impl Live {
         }
         for key in &changes.needs_restart {
             tracing::warn!(key, "has changed in bot.toml and takes effect at the next start");
+        }
+        if changes.bot {
+            self.origin.follow(&new);
+        }
+        if changes.bot || changes.intake {
+            self.parts.intake.send_replace(self.origin.settings(&new));
         }
         if changes.send {
             self.parts.sender.reconfigure(send_settings(&new));

@@ -11,6 +11,7 @@ use super::inspect::{self, Inspector};
 use super::{ConfigFile, say};
 use crate::config::{self, Config, Examined, LoadOptions, Origin, Problem, Problems, show_bytes};
 use crate::domain::PluginName;
+use crate::intake;
 use crate::store;
 use crate::telegram::Token;
 
@@ -44,6 +45,8 @@ pub(super) struct Report {
     token: Option<Part>,
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<Part>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhook: Option<Part>,
     plugins: Vec<PluginReport>,
     /// The effective configuration, secrets masked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,12 +114,13 @@ impl Report {
         let mut report = Self {
             token: config.bot.token.as_ref().map(|token| check_token(token.expose_secret())),
             store: Some(check_store(&config.store.path)),
+            webhook: config.intake.webhook.as_ref().and_then(|webhook| Some(check_tls(webhook.tls.as_ref()?))),
             plugins,
             warnings: config.warnings.iter().map(|warning| Finding::of(warning, &problems.file)).collect(),
             config: Some(config.redacted()),
             ..Self::without_config(problems)
         };
-        let parts_are_fine = [&report.token, &report.store].into_iter().flatten().all(|part| part.ok);
+        let parts_are_fine = [&report.token, &report.store, &report.webhook].into_iter().flatten().all(|part| part.ok);
         let plugins_are_fine = report.plugins.iter().all(|plugin| plugin.ok);
         report.ok = report.problems.is_empty() && parts_are_fine && plugins_are_fine;
         report
@@ -130,6 +134,7 @@ impl Report {
             warnings: Vec::new(),
             token: None,
             store: None,
+            webhook: None,
             plugins: Vec::new(),
             config: None,
         }
@@ -153,7 +158,7 @@ impl Report {
             n => format!("{n} problems"),
         };
         rows.push([mark(self.problems.is_empty()), "configuration".to_owned(), self.file.clone(), configuration]);
-        for (name, part) in [("token", &self.token), ("store", &self.store)] {
+        for (name, part) in [("token", &self.token), ("store", &self.store), ("webhook", &self.webhook)] {
             if let Some(Part { ok, message }) = part {
                 rows.push([mark(*ok), name.to_owned(), String::new(), message.clone()]);
             }
@@ -229,6 +234,13 @@ impl PluginReport {
 fn check_token(token: &str) -> Part {
     match Token::parse(token) {
         Ok(token) => Part { ok: true, message: format!("has the right form, for the bot {}", token.bot_id()) },
+        Err(error) => Part { ok: false, message: error.to_string() },
+    }
+}
+
+fn check_tls(files: &config::Tls) -> Part {
+    match intake::test_tls(files) {
+        Ok(()) => Part { ok: true, message: "certificate and key can be used".to_owned() },
         Err(error) => Part { ok: false, message: error.to_string() },
     }
 }

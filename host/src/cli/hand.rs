@@ -14,6 +14,7 @@ use crate::app;
 use crate::config::Config;
 use crate::operate::{Letter, List, Operator, Outcome, Selection};
 use crate::store::{self, Store};
+use crate::telegram::WebhookInfo;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A host that is just starting answers when it is ready.
@@ -121,6 +122,10 @@ impl Running {
     /// `action` is `reload`, `pause` or `resume`.
     pub(super) async fn change_plugin(&self, plugin: &str, action: &str) -> anyhow::Result<PluginStatus> {
         self.post(&format!("/api/plugins/{plugin}/{action}"), &()).await
+    }
+
+    pub(super) async fn set_webhook(&self) -> anyhow::Result<WebhookInfo> {
+        self.post("/api/webhook/set", &()).await
     }
 
     /// The host of this configuration; else why it can't be asked.

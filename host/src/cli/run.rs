@@ -30,6 +30,9 @@ pub(super) struct Run {
     /// Play Telegram, at this address, instead of talking to it: no token, no network
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8090")]
     pub(super) simulator: Option<SocketAddr>,
+    /// Remove a webhook that another program has set for the bot, to poll: it hears nothing any more
+    #[arg(long)]
+    pub(super) take_over: bool,
 }
 
 impl Run {
@@ -38,7 +41,7 @@ impl Run {
         for warning in &config.warnings {
             tracing::warn!(place = warning.line(&self.file.config), "configuration");
         }
-        let options = RunOptions { simulator: self.simulator };
+        let options = RunOptions { simulator: self.simulator, take_over: self.take_over };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use super::reader::Reader;
 use super::units;
 
-const TELEGRAM: &str = "https://api.telegram.org";
+pub(super) const TELEGRAM: &str = "https://api.telegram.org";
 
 /// `[bot]`
 #[derive(Debug, Clone)]

@@ -14,6 +14,10 @@ pub struct Changes {
     pub removed: Vec<PluginName>,
     /// Plugins to load again, with another path, config, secret, grant, limit or priority.
     pub changed: Vec<PluginName>,
+    /// Token or server of `[bot]` differ.
+    pub bot: bool,
+    /// `[intake]` differs.
+    pub intake: bool,
     /// `[send]` differs.
     pub send: bool,
     /// `[i18n]` differs: every plugin's catalogs.
@@ -40,22 +44,22 @@ pub(super) fn between(old: &Config, new: &Config) -> Changes {
         added: names(new, &|name, _| in_old(name).is_none()),
         removed: names(old, &|name, _| in_new(name).is_none()),
         changed: names(new, &|name, plugin| in_old(name).is_some_and(|old| !same(old, plugin))),
+        bot: token(old) != token(new) || old.bot.api_base != new.bot.api_base,
+        intake: old.intake != new.intake,
         send: old.send != new.send,
         i18n: old.i18n != new.i18n,
         needs_restart: needs_restart(old, new),
     }
 }
 
+fn token(config: &Config) -> Option<&str> {
+    config.bot.token.as_ref().map(|token| token.expose_secret())
+}
+
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
-    let token = |config: &Config| config.bot.token.as_ref().map(|token| token.expose_secret().to_owned());
     let differing = [
-        ("bot.token", token(old) != token(new)),
-        ("bot.api_base", old.bot.api_base != new.bot.api_base),
         ("bot.local_server", old.bot.local_server != new.bot.local_server),
         ("bot.local_files", old.bot.local_files != new.bot.local_files),
-        ("intake.mode", old.intake.mode != new.intake.mode),
-        ("intake.poll_timeout", old.intake.poll_timeout != new.intake.poll_timeout),
-        ("intake.allowed_updates", old.intake.allowed_updates != new.intake.allowed_updates),
         ("dispatch.concurrency", old.dispatch.concurrency != new.dispatch.concurrency),
         ("dispatch.max_attempts", old.dispatch.max_attempts != new.dispatch.max_attempts),
         ("store.path", old.store.path != new.store.path),

@@ -23,16 +23,25 @@ pub(super) struct Context<'a> {
     pub(super) options: LoadOptions,
     problems: RefCell<Vec<Problem>>,
     warnings: RefCell<Vec<Problem>>,
+    /// What was read beside `bot.toml`.
+    files: RefCell<Vec<PathBuf>>,
 }
 
 impl<'a> Context<'a> {
     pub(super) fn new(folder: &'a Path, environment: &'a Environment, options: LoadOptions) -> Self {
-        Self { folder, environment, options, problems: RefCell::default(), warnings: RefCell::default() }
+        Self {
+            folder,
+            environment,
+            options,
+            problems: RefCell::default(),
+            warnings: RefCell::default(),
+            files: RefCell::default(),
+        }
     }
 
-    /// The problems and the warnings.
-    pub(super) fn into_findings(self) -> (Vec<Problem>, Vec<Problem>) {
-        (self.problems.into_inner(), self.warnings.into_inner())
+    /// The problems, the warnings, and the files that hold secrets.
+    pub(super) fn into_findings(self) -> (Vec<Problem>, Vec<Problem>, Vec<PathBuf>) {
+        (self.problems.into_inner(), self.warnings.into_inner(), self.files.into_inner())
     }
 }
 
@@ -163,7 +172,10 @@ impl<'a> Reader<'a> {
         }
         let found = match (variable, file) {
             (Some(variable), None) => Some(self.context.environment.get(&variable).map(SecretString::from)),
-            (None, Some(file)) => Some(read_secret(&file)),
+            (None, Some(file)) => {
+                self.context.files.borrow_mut().push(file.clone());
+                Some(read_secret(&file))
+            }
             _ => None,
         };
         self.finish();
@@ -181,6 +193,10 @@ impl<'a> Reader<'a> {
     /// Notes that `key` is not there.
     pub(super) fn missing(&self, key: &str, mend: &str) {
         self.problem(&self.origin, format!("`{key}` is missing {}: {mend}", self.place()));
+    }
+
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     pub(super) fn has(&self, key: &str) -> bool {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 use super::redaction::{MASK, redact};
-use super::{AllowedUpdates, Config, Grants, Limits, Mode, Plugin, show_bytes, show_duration};
+use super::{AllowedUpdates, Config, Grants, Limits, Mode, Plugin, Tls, Webhook, show_bytes, show_duration};
 
 pub(super) fn print(config: &Config) -> String {
     let mut out = Lines::default();
@@ -21,12 +21,21 @@ pub(super) fn print(config: &Config) -> String {
     }
 
     out.section("intake");
-    let Mode::Polling = config.intake.mode;
-    out.text("mode", "polling");
+    out.text(
+        "mode",
+        match config.intake.mode {
+            Mode::Polling => "polling",
+            Mode::Webhook => "webhook",
+        },
+    );
     out.text("poll_timeout", &show_duration(config.intake.poll_timeout));
     match &config.intake.allowed_updates {
         AllowedUpdates::Auto => out.text("allowed_updates", "auto"),
         AllowedUpdates::Only(names) => out.value("allowed_updates", &texts(names)),
+    }
+
+    if let Some(webhook) = &config.intake.webhook {
+        print_webhook(&mut out, webhook);
     }
 
     out.section("dispatch");
@@ -55,6 +64,25 @@ pub(super) fn print(config: &Config) -> String {
         print_plugin(&mut out, &format!("plugins.{name}"), plugin);
     }
     redact(&out.0).into_owned()
+}
+
+fn print_webhook(out: &mut Lines, webhook: &Webhook) {
+    let Webhook { url, listen, secret, max_connections, ip_address, tls } = webhook;
+    out.section("intake.webhook");
+    out.text("url", url);
+    out.text("listen", &listen.to_string());
+    if secret.is_some() {
+        out.text("secret", MASK);
+    }
+    out.value("max_connections", &(*max_connections).into());
+    if let Some(address) = ip_address {
+        out.text("ip_address", &address.to_string());
+    }
+    if let Some(Tls { certificate, key, self_signed }) = tls {
+        out.path("certificate", certificate);
+        out.path("key", key);
+        out.value("self_signed", &(*self_signed).into());
+    }
 }
 
 fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {

@@ -1,11 +1,11 @@
-//! Splits an answer of `getUpdates` into updates, each with its id; pure.
+//! Splits an answer of `getUpdates` into updates, each with its id, and reads the one that a webhook brings; pure.
 //!
 //! One update that can't be read never costs the others of its batch anything: it is told apart, kept as it is,
 //! and given the id that it must have had, so that the offset moves past it.
 
 use serde_json::value::RawValue;
 
-use crate::domain::{Lane, UpdateId, UpdateView};
+use crate::domain::{Lane, UPDATE_KINDS, UpdateId, UpdateView};
 
 /// One element of the batch.
 #[derive(Debug, PartialEq)]
@@ -13,6 +13,8 @@ pub(super) struct Item<'a> {
     /// As sent, or worked out from its neighbours.
     pub(super) id: UpdateId,
     pub(super) raw: &'a str,
+    /// For metrics: one of those that are known.
+    pub(super) kind: &'static str,
     pub(super) content: Content,
 }
 
@@ -34,17 +36,37 @@ pub(super) fn split(body: &str, offset: Option<i64>) -> Result<Vec<Item<'_>>, se
     let ids: Vec<Option<i64>> = views.iter().map(|view| Some(view.as_ref()?.id?.0)).collect();
     let mut items = Vec::with_capacity(elements.len());
     for (place, (raw, view)) in elements.iter().zip(&views).enumerate() {
-        let content = match view {
-            Some(view) => view.defect().map_or_else(|| Content::Update(view.lane()), Content::Unreadable),
-            None => Content::Unreadable("it is not a JSON object"),
-        };
+        let (kind, content) = (kind(view.as_ref()), content(view.as_ref()));
         let Some(id) = ids.get(place).copied().flatten().or_else(|| infer(&ids, place, offset)) else {
             // The very first poll, and nothing in it has an id: there is no telling how to confirm it.
             continue;
         };
-        items.push(Item { id: UpdateId(id), raw: raw.get(), content });
+        items.push(Item { id: UpdateId(id), raw: raw.get(), kind, content });
     }
     Ok(items)
+}
+
+/// Reads the update that stands alone in a request. The error is why there is no telling which one it is.
+pub(super) fn single(raw: &str) -> Result<Item<'_>, &'static str> {
+    let view = UpdateView::parse(raw).ok();
+    match (view.as_ref().and_then(|view| view.id), content(view.as_ref())) {
+        (Some(id), content) => Ok(Item { id, raw, kind: kind(view.as_ref()), content }),
+        (None, Content::Unreadable(reason)) => Err(reason),
+        (None, Content::Update(_)) => Err("its update_id is missing"),
+    }
+}
+
+fn content(view: Option<&UpdateView<'_>>) -> Content {
+    match view {
+        Some(view) => view.defect().map_or_else(|| Content::Update(view.lane()), Content::Unreadable),
+        None => Content::Unreadable("it is not a JSON object"),
+    }
+}
+
+/// A metric's label must not be whatever somebody sends.
+fn kind(view: Option<&UpdateView<'_>>) -> &'static str {
+    let known = UPDATE_KINDS.iter().find(|kind| view.is_some_and(|view| view.kind == **kind));
+    known.copied().unwrap_or("other")
 }
 
 /// Ids of one batch are consecutive, so a neighbour tells the missing one.
@@ -81,6 +103,20 @@ mod tests {
         assert_eq!(ids(r#"[{"update_id":8,"poll":{}}, null]"#, None), [8, 9]);
         assert_eq!(ids("[null, null]", Some(40)), [40, 41], "the offset tells where the batch begins");
         assert!(ids("[null]", None).is_empty(), "nothing tells");
+    }
+
+    #[test]
+    fn an_update_alone_is_read_like_one_of_a_batch() {
+        let item = single(r#"{"update_id":5,"message":{"chat":{"id":1}}}"#).unwrap();
+        assert_eq!((item.id.0, item.kind, item.content), (5, "message", Content::Update(Lane::Chat(ChatId(1)))));
+        let item = single(r#"{"update_id":6,"news_of_2031":{}}"#).unwrap();
+        assert_eq!((item.kind, item.content), ("other", Content::Update(Lane::Other)));
+        assert!(matches!(single(r#"{"update_id":7}"#).unwrap().content, Content::Unreadable(_)));
+        for body in
+            ["", "[]", "{}", "null", "<html>", r#"{"message":{}}"#, r#"{"update_id":"x","message":{}}"#, "{\"upd"]
+        {
+            assert!(single(body).is_err(), "{body}");
+        }
     }
 
     #[test]

@@ -82,6 +82,11 @@ impl Hub {
         self.faults().decide_body(method)
     }
 
+    /// What shall go wrong with something that is no call.
+    pub(super) fn fault(&self, name: &str, chat: Option<i64>) -> Option<Action> {
+        if self.faulty.load(Ordering::Acquire) { self.faults().decide(name, chat) } else { None }
+    }
+
     /// True if calls with this token are answered. The bot takes over the id that its token begins with.
     pub(super) fn admits(&self, token: &str) -> Result<(), ApiError> {
         let id = bot_id(token).ok_or_else(|| ApiError::new(404, "Not Found"))?;

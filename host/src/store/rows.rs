@@ -19,6 +19,7 @@ pub mod paused;
 pub mod seen;
 pub mod timer;
 pub mod unknown;
+pub mod webhook;
 
 /// A row that does not read as what its key says.
 #[derive(Debug, thiserror::Error)]

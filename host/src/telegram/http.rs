@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Download, Multipart, Progress, Response, SetupError, Token, Transport, TransportError};
@@ -59,15 +59,15 @@ impl Http {
         Ok(Self { base, files, server, client })
     }
 
-    async fn exchange(&self, method: &str, body: Bytes, deadline: Duration) -> Result<Response, TransportError> {
+    async fn exchange(
+        &self,
+        method: &str,
+        content_type: &str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> Result<Response, TransportError> {
         let url = joined(&self.base, method);
-        let request = self
-            .client
-            .load()
-            .post(url)
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .timeout(deadline)
-            .body(body);
+        let request = self.client.load().post(url).header(CONTENT_TYPE, content_type).timeout(deadline).body(body);
         let answer = request.send().await.map_err(|error| failure(error, deadline))?;
         Ok(response(answer, deadline).await)
     }
@@ -113,7 +113,17 @@ impl Transport for Http {
         body: Bytes,
         deadline: Duration,
     ) -> BoxFuture<'a, Result<Response, TransportError>> {
-        Box::pin(self.exchange(method, body, deadline))
+        Box::pin(self.exchange(method, "application/json", body, deadline))
+    }
+
+    fn post_as<'a>(
+        &'a self,
+        method: &'a str,
+        content_type: &'a str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<Response, TransportError>> {
+        Box::pin(self.exchange(method, content_type, body, deadline))
     }
 
     fn upload<'a>(

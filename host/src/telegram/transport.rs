@@ -20,6 +20,17 @@ pub trait Transport: Send + Sync {
         deadline: Duration,
     ) -> BoxFuture<'a, Result<Response, TransportError>>;
 
+    /// The same with a body of another type; whoever does not care takes it for JSON.
+    fn post_as<'a>(
+        &'a self,
+        method: &'a str,
+        _content_type: &'a str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<Response, TransportError>> {
+        self.post(method, body, deadline)
+    }
+
     /// Posts a body with files to a method and reads the whole answer. Takes the time that it takes: the caller watches
     /// `progress`, and gives up by dropping the future.
     fn upload<'a>(

@@ -9,6 +9,7 @@ use crate::clock::unix_millis;
 use crate::config::redaction::redact;
 use crate::dispatch::Entry;
 use crate::domain::PluginName;
+use crate::intake::SetNow;
 use crate::operate::{self, Operator};
 
 /// Lets those plugins wait, and only those, that the store says are paused.
@@ -36,6 +37,10 @@ impl Live {
                 let mut statuses: Vec<_> = names.into_iter().map(|name| self.status(name, &paused)).collect();
                 statuses.sort_by_key(|status| std::cmp::Reverse(status.priority));
                 answer.send(statuses).ok();
+            }
+            Order::SetWebhook(answer) => {
+                // Whoever takes these orders ends before this does only when the host stops.
+                self.parts.set_webhook.send(SetNow(answer)).await.ok();
             }
             Order::Change { plugin, action, answer } => {
                 let done = self.change(&plugin, action).await;
