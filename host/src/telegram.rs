@@ -12,6 +12,7 @@ mod http;
 mod lane;
 mod meter;
 mod refusal;
+pub(crate) mod split;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -22,5 +23,6 @@ pub use client::Client;
 pub use error::{Error, SetupError};
 pub use lane::lane_of;
 pub use refusal::Refusal;
+pub use split::split;
 pub use token::Token;
 pub use transport::{Response, Transport, TransportError};
