@@ -135,6 +135,7 @@ impl Start {
         let routes = Routes::new(entries);
 
         let sender = Sender::new(store.clone(), client.clone(), bot, send_settings(&config));
+        sender.acknowledge_after(config.dispatch.acknowledge_callbacks);
         let (dispatcher, arrivals) = Dispatcher::new(
             store.clone(),
             bot,
@@ -184,6 +185,7 @@ impl Start {
             poll_timeout: config.intake.poll_timeout,
             allowed_updates: allowed,
             arrivals: parts.dispatcher.arrivals(),
+            sender: parts.sender.clone(),
             status,
         };
         let mut polling = tokio::spawn(poller.run(stages.intake.subscribe()));

@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::{Notify, watch};
 
 use crate::domain::{BotId, Lane};
@@ -25,6 +26,8 @@ use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Store};
 use crate::telegram::{Client, lane_of};
 
+mod acknowledge;
+mod acting;
 mod action;
 mod backlog;
 mod decide;
@@ -38,8 +41,9 @@ mod schedule;
 mod tests;
 mod weight;
 
-use action::Action;
+pub use acknowledge::{METHOD, acknowledgement};
 pub use action::is_chat_action;
+use action::{Action, Reply};
 use backlog::Waiting;
 use direct::Direct;
 
@@ -80,6 +84,8 @@ struct Shared {
     /// Wakes the task when something lies in the inbox.
     wake: Notify,
     token_refused: watch::Sender<bool>,
+    /// Pressed buttons without an answer.
+    queries: acknowledge::Queries,
     /// Tells the marks of this process from those of an earlier one; never 0.
     process: u64,
 }
@@ -126,14 +132,15 @@ impl Sender {
         };
         let (token_refused, _) = watch::channel(false);
         let (inbox, process) = (Mutex::new(inbox), rand::random::<u64>().max(1));
-        let shared = Shared { store, client, bot, inbox, wake: Notify::new(), token_refused, process };
+        let queries = acknowledge::Queries::default();
+        let shared = Shared { store, client, bot, inbox, wake: Notify::new(), token_refused, queries, process };
         Self { shared: Arc::new(shared) }
     }
 
     /// Sends until told to stop: then begins nothing new, gives what is in flight a short time to end, and
     /// answers direct calls that wait. To be called once.
     pub async fn run(&self, stop: watch::Receiver<bool>) {
-        run::run(&self.shared, stop).await;
+        tokio::join!(run::run(&self.shared, stop.clone()), acknowledge::run(&self.shared, stop));
         let mut inbox = self.shared.inbox();
         inbox.closed = true;
         inbox.direct.clear();
@@ -148,15 +155,19 @@ impl Sender {
 
     /// Makes chat actions with these parameters, at once or not at all. Never blocks.
     pub fn act(&self, actions: impl IntoIterator<Item = String>) {
+        for params in actions {
+            self.act_now(lane_of(action::METHOD, &params), params.into(), None);
+        }
+    }
+
+    /// False if nobody makes any actions any more.
+    fn act_now(&self, lane: Lane, params: Bytes, reply: Option<Reply>) -> bool {
         let mut inbox = self.shared.inbox();
         if !inbox.closed {
-            inbox.actions.extend(actions.into_iter().map(|params| Action {
-                lane: lane_of("sendChatAction", &params),
-                params: params.into(),
-                reply: None,
-            }));
+            inbox.actions.push(Action { lane, params, reply });
             self.shared.wake.notify_one();
         }
+        !inbox.closed
     }
 
     /// Keeps to other rates from now on.

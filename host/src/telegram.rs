@@ -11,6 +11,7 @@ mod error;
 mod http;
 mod lane;
 mod meter;
+mod plain;
 mod refusal;
 pub(crate) mod split;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use classify::classify;
 pub use client::Client;
 pub use error::{Error, SetupError};
 pub use lane::lane_of;
+pub use plain::plain;
 pub use refusal::Refusal;
 pub use split::split;
 pub use token::Token;

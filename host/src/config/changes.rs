@@ -16,6 +16,8 @@ pub struct Changes {
     pub changed: Vec<PluginName>,
     /// `[send]` differs.
     pub send: bool,
+    /// `dispatch.acknowledge_callbacks` differs.
+    pub acknowledge: bool,
     /// `[i18n]` differs: every plugin's catalogs.
     pub i18n: bool,
     /// Keys whose change has no effect before the next start, such as `admin.listen`.
@@ -41,6 +43,7 @@ pub(super) fn between(old: &Config, new: &Config) -> Changes {
         removed: names(old, &|name, _| in_new(name).is_none()),
         changed: names(new, &|name, plugin| in_old(name).is_some_and(|old| !same(old, plugin))),
         send: old.send != new.send,
+        acknowledge: old.dispatch.acknowledge_callbacks != new.dispatch.acknowledge_callbacks,
         i18n: old.i18n != new.i18n,
         needs_restart: needs_restart(old, new),
     }

@@ -7,7 +7,8 @@ use tokio::sync::mpsc;
 use super::batch::{self, Content, Item};
 use super::seen::{Changes, Seen};
 use crate::clock::unix_millis;
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, Lane, callback_query_id};
+use crate::sender::Sender;
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::meta::{self, PollRow};
@@ -37,6 +38,8 @@ pub(super) struct Ledger {
     store: Store,
     bot: BotId,
     arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    /// Told of pressed buttons.
+    sender: Option<Sender>,
     poll: PollRow,
     seen: Seen,
 }
@@ -70,7 +73,12 @@ impl Ledger {
             let SeenRow { last, at } = SeenRow::decode(&value)?;
             intervals.extend(seen::first_of(&key).map(|first| (first, (last, at))));
         }
-        Ok(Self { store, bot, arrivals, poll, seen: Seen::new(intervals) })
+        Ok(Self { store, bot, arrivals, sender: None, poll, seen: Seen::new(intervals) })
+    }
+
+    /// Tells the sender of each pressed button as it comes.
+    pub(super) fn telling(self, sender: Sender) -> Self {
+        Self { sender: Some(sender), ..self }
     }
 
     /// The offset for the next poll; none before the first batch of an epoch, which confirms nothing.
@@ -108,6 +116,7 @@ impl Ledger {
         let mut seen = self.seen.clone();
         let (mut changes, mut ops, mut lanes) =
             (Changes::default(), Vec::with_capacity(items.len() + 4), HashSet::new());
+        let mut queries = Vec::new();
         for item in items {
             if !seen.insert(item.id.0, now, &mut changes) {
                 accepted.duplicates += 1;
@@ -118,6 +127,7 @@ impl Ledger {
                 Content::Update(lane) => {
                     accepted.new += 1;
                     lanes.insert(lane);
+                    queries.extend(callback_query_id(item.raw));
                     let row = InboxRow { attempts: 0, not_before: 0, received: now, event };
                     ops.push(Op::Append { prefix: inbox::lane_prefix(self.bot, lane), value: row.encode() });
                 }
@@ -149,6 +159,9 @@ impl Ledger {
             Err(CommitError::Conflict { .. }) => unreachable!("the commit reads nothing"),
         };
         (self.poll, self.seen) = (poll, seen);
+        if let Some(sender) = &self.sender {
+            sender.expect_answers(queries);
+        }
         Ok(receipt)
     }
 }

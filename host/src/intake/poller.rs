@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::accept::{Error, Ledger};
 use super::wait::{self, Next};
 use crate::domain::{BotId, Lane};
+use crate::sender::Sender;
 use crate::store::Store;
 use crate::telegram::{self, Client};
 
@@ -33,6 +34,8 @@ pub struct Poller {
     pub allowed_updates: watch::Receiver<Option<Vec<String>>>,
     /// Told the lanes in which something durable has come.
     pub arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    /// Told which buttons were pressed, so that it can acknowledge what takes too long.
+    pub sender: Sender,
     /// Told how it goes.
     pub status: watch::Sender<PollStatus>,
 }
@@ -52,7 +55,8 @@ impl Poller {
     /// # Errors
     /// When the store fails.
     pub async fn run(self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
-        let mut ledger = Ledger::open(self.store.clone(), self.bot, self.fingerprint, self.arrivals.clone())?;
+        let mut ledger = Ledger::open(self.store.clone(), self.bot, self.fingerprint, self.arrivals.clone())?
+            .telling(self.sender.clone());
         let (mut failures, mut empty) = (0, 0);
         // The first poll does not wait: whether all is well is to be known soon.
         let mut probe = true;

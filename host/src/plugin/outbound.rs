@@ -22,6 +22,10 @@ pub trait Outbound: Send + Sync {
         params: String,
         deadline: Duration,
     ) -> BoxFuture<'_, Result<String, CallError>>;
+
+    /// Shows a chat action with these parameters now and again, for as long as the future is kept; it ends by itself
+    /// when that is of no use any more.
+    fn keep_acting(&self, params: String) -> BoxFuture<'static, ()>;
 }
 
 /// Why a call did not succeed.
@@ -113,6 +117,12 @@ impl Journal {
             // The places of the others must stay, so the entry does, with a method that no call has.
             Err(_) => entries[place].method.clear(),
         }
+    }
+
+    /// True if a call that was answered is such a one.
+    pub fn any(&self, is: impl Fn(&str, &str, &Result<String, CallError>) -> bool) -> bool {
+        let entries = self.entries();
+        entries.iter().any(|entry| entry.answer.as_ref().is_some_and(|answer| is(&entry.method, &entry.params, answer)))
     }
 
     fn entries(&self) -> std::sync::MutexGuard<'_, Vec<Entry>> {

@@ -22,6 +22,10 @@ impl Outbound for Sender {
             Sender::call(self, &plugin, &method, params, deadline).await.map_err(|error| call_error(&error))
         })
     }
+
+    fn keep_acting(&self, params: String) -> BoxFuture<'static, ()> {
+        Box::pin(self.clone().act_on(params))
+    }
 }
 
 fn call_error(error: &Error) -> CallError {

@@ -17,6 +17,9 @@ mod tests;
 
 use serde_json::{Map, Value};
 
+pub(super) use html::{reference, tag_length};
+use parts::is_readable;
+pub(super) use parts::units;
 pub(crate) use parts::{Limits, Markup, Part, parts};
 
 /// Parameters that the messages after the first share with it: where they go, and how.
@@ -61,9 +64,10 @@ fn text_of(method: &str) -> Option<(&'static str, &'static str, usize)> {
 /// The calls that take the place of one with too long a text or caption, in order: method and parameters. `None` where
 /// it is not too long, and where it can't be split.
 ///
-/// What the message answers to goes with the first part, its keyboard with the last.
+/// What the message answers to goes with the first part, its keyboard with the last. `or_plain`: markup that can't be
+/// read is taken away rather than left for Telegram to refuse.
 #[must_use]
-pub fn split(method: &str, params: &str) -> Option<Vec<(String, String)>> {
+pub fn split(method: &str, params: &str, or_plain: bool) -> Option<Vec<(String, String)>> {
     let (text_name, entities_name, limit) = text_of(method)?;
     if params.len() <= limit {
         // A text has at least as many bytes as units: nearly every call ends here, unread.
@@ -79,7 +83,11 @@ pub fn split(method: &str, params: &str) -> Option<Vec<(String, String)>> {
         _ => Vec::new(),
     };
     let limits = Limits { first: limit, ..Limits::default() };
-    let mut parts = parts(text, markup, &entities, limits)?.into_iter();
+    let Some(parts) = parts(text, markup, &entities, limits) else {
+        let stripped = Some(params).filter(|_| or_plain && !is_readable(text, markup)).and_then(super::plain)?;
+        return split(method, &stripped, false);
+    };
+    let mut parts = parts.into_iter();
 
     let mut rest = Map::new();
     for name in SHARED {

@@ -56,6 +56,12 @@ pub(crate) fn enqueue(method: &str, params: &str, _options: Options) -> Result<(
     Ok(())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the host's signature")]
+pub(crate) fn keep_action(params: &str) -> Result<(), CallError> {
+    with(|world| world.calls.push(("sendChatAction".to_owned(), params.to_owned())));
+    Ok(())
+}
+
 pub(crate) fn state_get() -> Option<State> {
     with(|world| world.state.clone())
 }

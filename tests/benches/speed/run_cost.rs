@@ -76,6 +76,10 @@ impl Outbound for Nobody {
     ) -> std::pin::Pin<Box<dyn Future<Output = Result<String, CallError>> + Send + '_>> {
         Box::pin(std::future::ready(Err(CallError::Denied("nobody is here".to_owned()))))
     }
+
+    fn keep_acting(&self, _: String) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 impl Bench {

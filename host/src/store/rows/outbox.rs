@@ -25,6 +25,17 @@ pub enum Delivery {
     AtMostOnce,
 }
 
+/// What becomes of a call whose markup Telegram can't read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fallback {
+    /// It is refused.
+    None,
+    /// It is made once more, without markup.
+    Plain,
+    /// This is that once more.
+    Tried,
+}
+
 /// A call that waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutboxRow {
@@ -49,6 +60,8 @@ pub struct OutboxRow {
     /// Which process has begun to make it, by a number of that process's own; 0 while nobody has. Only kept for
     /// calls that are made at most once.
     pub begun: u64,
+    /// What becomes of it when its markup can't be read.
+    pub fallback: Fallback,
 }
 
 impl OutboxRow {

@@ -76,12 +76,7 @@ pub(crate) fn parts(text: &str, markup: Markup, entities: &[Value], limits: Limi
     if text.len() <= limits.first.min(limits.source) {
         return None;
     }
-    let parsed = match markup {
-        Markup::None => Parsed::plain(text),
-        Markup::Html => html::parse(text)?,
-        Markup::MarkdownV2 => markdown::parse_v2(text)?,
-        Markup::Markdown => markdown::parse_legacy(text)?,
-    };
+    let parsed = parse(text, markup)?;
     if units(&parsed.visible) <= limits.first && text.len() <= limits.source {
         return None;
     }
@@ -104,6 +99,20 @@ pub(crate) fn parts(text: &str, markup: Markup, entities: &[Value], limits: Limi
         place = next;
     }
     (!parts.is_empty()).then_some(parts)
+}
+
+fn parse(text: &str, markup: Markup) -> Option<Parsed> {
+    match markup {
+        Markup::None => Some(Parsed::plain(text)),
+        Markup::Html => html::parse(text),
+        Markup::MarkdownV2 => markdown::parse_v2(text),
+        Markup::Markdown => markdown::parse_legacy(text),
+    }
+}
+
+/// False where the marks don't match.
+pub(super) fn is_readable(text: &str, markup: Markup) -> bool {
+    parse(text, markup).is_some()
 }
 
 /// How Telegram counts.

@@ -34,9 +34,9 @@ fn a_text_is_cut_where_a_reader_pauses() {
         ("a👨‍👩‍👧b", 8, Some(vec!["a", "👨‍👩‍👧", "b"])),
         ("🇺🇿🇺🇿", 5, Some(vec!["🇺🇿", "🇺🇿"])),
         ("e\u{301}e\u{301}", 3, Some(vec!["e\u{301}", "e\u{301}"])),
-        ("aa \u{301}bb", 4, Some(vec!["aa", " \u{301}bb"])),
+        ("aa \u{301}bb", 4, Some(vec!["aa \u{301}", "bb"])),
         // Longer than any message: cut all the same.
-        ("a\u{301}\u{301}\u{301}\u{301}", 2, Some(vec!["a\u{301}", "\u{301}\u{301}", "\u{301}\u{301}"])),
+        ("a\u{301}\u{301}\u{301}\u{301}", 2, Some(vec!["a\u{301}", "\u{301}\u{301}", "\u{301}"])),
         // What shows nothing is not sent.
         ("aaaa      bbbb", 5, Some(vec!["aaaa ", "bbbb"])),
         ("            ", 5, None),
@@ -75,7 +75,7 @@ fn markup_is_closed_at_a_cut_and_opened_again() {
         (MarkdownV2, "1\\.1\\.1\\.1", 4, vec!["1\\.1\\.", "1\\.1"]),
         (MarkdownV2, "_aa\\_ bb_", 3, vec!["_aa\\__", "_ bb_"]),
         (MarkdownV2, "aa bb [cc dd](https://a.example/\\))", 9, vec!["aa bb ", "[cc dd](https://a.example/\\))"]),
-        (MarkdownV2, ">aa bb\n>cc dd\nend", 6, vec![">aa bb\n>", ">cc dd", "\nend"]),
+        (MarkdownV2, ">aa bb\n>cc dd\nend", 6, vec![">aa bb\n>", ">cc dd\n", "end"]),
         (MarkdownV2, ">aa bb\n>cc dd||", 6, vec![">aa bb\n>||", ">cc dd||"]),
         (MarkdownV2, ">aa\n**>bb bb", 5, vec![">aa\n", "**>bb bb"]),
         (MarkdownV2, "```rust\naaaa\nbbbb```", 6, vec!["```rust\naaaa\n```", "```rust\nbbbb```"]),
@@ -137,7 +137,7 @@ fn entities_are_cut_and_shifted() {
 }
 
 fn calls(method: &str, params: Value) -> Vec<(String, Value)> {
-    let calls = split(method, &params.to_string()).unwrap_or_default();
+    let calls = split(method, &params.to_string(), false).unwrap_or_default();
     calls.into_iter().map(|(method, params)| (method, serde_json::from_str(&params).unwrap())).collect()
 }
 
@@ -181,6 +181,15 @@ fn captions_go_on_as_messages_and_edits_too() {
     let [first, second] = &calls("editMessageText", edit)[..] else { panic!() };
     assert_eq!((&first.1["message_id"], first.1.get("reply_markup")), (&json!(3), None));
     assert_eq!((second.1.get("message_id"), second.1.get("reply_markup")), (None, Some(&json!({}))));
+}
+
+#[test]
+fn markup_that_can_not_be_read_goes_where_that_is_wanted() {
+    let params = json!({ "chat_id": 7, "text": "<b>word ".repeat(900), "parse_mode": "HTML" }).to_string();
+    assert_eq!(split("sendMessage", &params, false), None);
+    let found = split("sendMessage", &params, true).unwrap();
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|(_, params)| !params.contains("<b>") && !params.contains("parse_mode")));
 }
 
 #[test]
