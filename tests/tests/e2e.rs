@@ -4,8 +4,10 @@
 #![allow(clippy::disallowed_types, reason = "real processes take real time")]
 
 mod e2e {
+    mod answers;
     mod conversations;
     mod crash;
+    mod floods;
     mod load;
     mod misbehaviour;
     mod operator;
@@ -13,4 +15,5 @@ mod e2e {
     mod sending;
     mod start;
     mod support;
+    mod texts;
 }
