@@ -10,6 +10,9 @@
 //!   before it begins, and not made again.
 //! - Of the edits of one message that wait together, only the last is made. Chat actions are made at once or not at
 //!   all; they have no rows.
+//! - A pressed button that has no answer after a while is acknowledged; a chat action is kept up for as long as
+//!   somebody works.
+//! - A text whose markup Telegram can't read is sent once more without it, where that is wanted.
 //! - Every row ends as delivered, refused, expired or unknown. The last two are kept in a ledger for the operator.
 //! - Memory holds the lanes, not the rows: these are read when it is their turn.
 

@@ -1,5 +1,6 @@
 //! What a handler is given: the event, and everything it can ask of the host.
 
+mod action;
 mod message;
 mod storage;
 
@@ -385,38 +386,6 @@ impl Run {
             params.raw("show_alert", "true");
         }
         self.queue("answerCallbackQuery", &params.finish(), message::usual());
-    }
-
-    /// Shows “typing …” in the event's chat, now and for as long as this run lasts, also while it waits or calls.
-    ///
-    /// ```
-    /// # use botyard_sdk::prelude::*;
-    /// fn think(ctx: &Run) {
-    ///     ctx.typing();
-    ///     ctx.sleep(Duration::from_secs(12));
-    ///     ctx.reply("42");
-    /// }
-    /// ```
-    pub fn typing(&self) {
-        self.acting("typing");
-    }
-
-    /// As [`typing`](Self::typing), with any action of
-    /// [`sendChatAction`](https://core.telegram.org/bots/api#sendchataction), `upload_photo` say, in place of the one
-    /// before.
-    pub fn acting(&self, action: &str) {
-        let Some(chat) = self.chat_id() else {
-            return self.fail(Error::permanent("this event has no chat to show an action in"));
-        };
-        let mut params = Object::new();
-        params.integer("chat_id", chat);
-        if let Some(thread) = self.thread_id() {
-            params.integer("message_thread_id", thread);
-        }
-        params.text("action", action);
-        if let Err(error) = host::keep_action(&params.finish()) {
-            self.fail(CallError::from(error).into());
-        }
     }
 
     /// Calls any method of the Bot API now, waits for its answer, and gives the `result`. What a call has done stays

@@ -28,6 +28,8 @@ const TAGS: [&str; 17] = [
     "tg-time",
     "u",
 ];
+/// A longer one is none: looking for the end of many that have none must not take long.
+const LONGEST_TAG: usize = 4096;
 const TEXTS: [(&str, &str, usize); 2] =
     [("text", "entities", Limits::TEXT), ("caption", "caption_entities", Limits::CAPTION)];
 
@@ -95,6 +97,7 @@ fn html(source: &str, with_links: bool, limit: usize) -> String {
 
 /// The tag that begins here, if it is one of Telegram's.
 fn tag(rest: &str) -> Option<&str> {
+    let rest = &rest[..rest.floor_char_boundary(LONGEST_TAG)];
     let inside = rest.strip_prefix('<')?;
     let name = inside.strip_prefix('/').unwrap_or(inside);
     let length = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))?;

@@ -105,7 +105,7 @@ fn boundaries(text: &str, from: usize, end: usize) -> impl Iterator<Item = (usiz
             }
             if stop == end {
                 // What comes behind the limit tells more.
-                lines += text[end..].chars().take_while(|c| c.is_whitespace()).filter(|c| *c == '\n').count();
+                lines += space_after(text, end).filter(|c| *c == '\n').count();
             }
             return Some((stop, boundary(lines, before)));
         }
@@ -117,9 +117,14 @@ fn boundaries(text: &str, from: usize, end: usize) -> impl Iterator<Item = (usiz
 /// The limit itself, where white space begins just there.
 fn at_limit(text: &str, from: usize, end: usize) -> Option<(usize, Boundary)> {
     let before = text[from..end].chars().next_back().filter(|c| !c.is_whitespace())?;
-    let space = text[end..].chars().take_while(|c| c.is_whitespace());
-    let (length, lines) = space.fold((0, 0), |(length, lines), c| (length + 1, lines + usize::from(c == '\n')));
+    let (length, lines) =
+        space_after(text, end).fold((0, 0), |(length, lines), c| (length + 1, lines + usize::from(c == '\n')));
     (length > 0).then(|| (end, boundary(lines, before)))
+}
+
+/// The white space that begins here, as far as it matters.
+fn space_after(text: &str, at: usize) -> impl Iterator<Item = char> {
+    text[at..].chars().take(100).take_while(|c| c.is_whitespace())
 }
 
 fn boundary(lines: usize, before: char) -> Boundary {

@@ -256,8 +256,8 @@ impl<'a> Entities<'a> {
     fn within(&self, part: Range<usize>) -> Vec<Value> {
         let cut = |(range, entity): &(Range<usize>, &Value)| {
             let (start, end) = (range.start.max(part.start), range.end.min(part.end));
-            let mut entity = (*entity).clone();
-            let fields = entity.as_object_mut().filter(|_| start < end)?;
+            let mut entity = Some(*entity).filter(|_| start < end)?.clone();
+            let fields = entity.as_object_mut()?;
             fields.insert("offset".to_owned(), (start - part.start).into());
             fields.insert("length".to_owned(), (end - start).into());
             Some(entity)

@@ -1,3 +1,5 @@
+#![expect(clippy::string_slice, reason = "cut where a part was just found")]
+
 use proptest::prelude::*;
 use serde_json::json;
 use unicode_segmentation::UnicodeSegmentation as _;
