@@ -13,7 +13,7 @@ use botyard::plugin::{
     Verdict,
 };
 use botyard::store::rows::inbox::{self, InboxRow, StoredEvent};
-use botyard::store::rows::outbox::{self, Delivery, OutboxRow, Priority};
+use botyard::store::rows::outbox::{self, Delivery, Fallback, OutboxRow, Priority};
 use botyard::store::{Commit, Op, Store, Tx};
 use botyard_tests::{plugin, process};
 use tokio::task::JoinSet;
@@ -212,5 +212,6 @@ fn answer(lane: Lane, number: u64) -> OutboxRow {
         queued: 0,
         delivery: Delivery::AtLeastOnce,
         begun: 0,
+        fallback: Fallback::None,
     }
 }
