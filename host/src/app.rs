@@ -155,6 +155,7 @@ impl Start {
         let routes = Routes::new(entries);
 
         let sender = Sender::new(store.clone(), client.clone(), bot, send_settings(&config), Some(files));
+        sender.acknowledge_after(config.dispatch.acknowledge_callbacks);
         let (dispatcher, arrivals) = Dispatcher::new(
             store.clone(),
             bot,
@@ -207,6 +208,7 @@ impl Start {
                 bot,
                 allowed_updates: allowed,
                 arrivals: parts.dispatcher.arrivals(),
+                sender: parts.sender.clone(),
                 status,
             },
             settings,

@@ -1,10 +1,12 @@
 //! Values without I/O: ids, lanes and conversation keys.
 
+mod callback;
 mod conversation;
 mod ids;
 mod lane;
 mod update;
 
+pub use callback::callback_query_id;
 pub use conversation::{Conversation, KeyStrategy};
 pub use ids::{BotId, ChatId, PluginName, ThreadId, UpdateId, UserId};
 pub use lane::Lane;

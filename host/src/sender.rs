@@ -10,6 +10,9 @@
 //!   before it begins, and not made again.
 //! - Of the edits of one message that wait together, only the last is made. Chat actions are made at once or not at
 //!   all; they have no rows.
+//! - A pressed button that has no answer after a while is acknowledged; a chat action is kept up for as long as
+//!   somebody works.
+//! - A text whose markup Telegram can't read is sent once more without it, where that is wanted.
 //! - Every row ends as delivered, refused, expired or unknown. The last two are kept in a ledger for the operator.
 //! - Memory holds the lanes, not the rows: these are read when it is their turn.
 
@@ -18,6 +21,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::{Notify, watch};
 
 use crate::domain::{BotId, Lane};
@@ -27,6 +31,8 @@ use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Store};
 use crate::telegram::{Client, lane_of};
 
+mod acknowledge;
+mod acting;
 mod action;
 mod backlog;
 mod decide;
@@ -42,8 +48,9 @@ mod tests;
 mod uploads;
 mod weight;
 
-use action::Action;
+pub use acknowledge::{METHOD, acknowledgement};
 pub use action::is_chat_action;
+use action::{Action, Reply};
 use backlog::Waiting;
 use direct::Direct;
 use downloads::Downloads;
@@ -86,6 +93,8 @@ struct Shared {
     /// Wakes the task when something lies in the inbox.
     wake: Notify,
     token_refused: watch::Sender<bool>,
+    /// Pressed buttons without an answer.
+    queries: acknowledge::Queries,
     /// Tells the marks of this process from those of an earlier one; never 0.
     process: u64,
     /// None where no files are sent or fetched.
@@ -144,6 +153,7 @@ impl Sender {
             inbox,
             wake: Notify::new(),
             token_refused,
+            queries: acknowledge::Queries::default(),
             process,
             uploads: files.map(Uploads::new),
             downloads: Downloads::default(),
@@ -155,7 +165,7 @@ impl Sender {
     /// Sends until told to stop: then begins nothing new, gives what is in flight a short time to end, and
     /// answers direct calls that wait. To be called once.
     pub async fn run(&self, stop: watch::Receiver<bool>) {
-        run::run(&self.shared, stop).await;
+        tokio::join!(run::run(&self.shared, stop.clone()), acknowledge::run(&self.shared, stop));
         let mut inbox = self.shared.inbox();
         inbox.closed = true;
         inbox.direct.clear();
@@ -170,15 +180,19 @@ impl Sender {
 
     /// Makes chat actions with these parameters, at once or not at all. Never blocks.
     pub fn act(&self, actions: impl IntoIterator<Item = String>) {
+        for params in actions {
+            self.act_now(lane_of(action::METHOD, &params), params.into(), None);
+        }
+    }
+
+    /// False if nobody makes any actions any more.
+    fn act_now(&self, lane: Lane, params: Bytes, reply: Option<Reply>) -> bool {
         let mut inbox = self.shared.inbox();
         if !inbox.closed {
-            inbox.actions.extend(actions.into_iter().map(|params| Action {
-                lane: lane_of("sendChatAction", &params),
-                params: params.into(),
-                reply: None,
-            }));
+            inbox.actions.push(Action { lane, params, reply });
             self.shared.wake.notify_one();
         }
+        !inbox.closed
     }
 
     /// Keeps to other rates from now on.

@@ -1,5 +1,6 @@
 //! What a handler is given: the event, and everything it can ask of the host.
 
+mod action;
 mod files;
 mod message;
 mod storage;

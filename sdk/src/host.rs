@@ -19,7 +19,7 @@ mod imports {
     pub(crate) use random::random::bytes as random_bytes;
     pub(crate) use schedule::timers::{after as timer_after, at as timer_at, cancel as timer_cancel};
     pub(crate) use storage::key_value::{delete, get, increment, scan, set};
-    pub(crate) use telegram::bot_api::{call, enqueue};
+    pub(crate) use telegram::bot_api::{call, enqueue, keep_action};
 }
 
 #[cfg(not(target_arch = "wasm32"))]

@@ -4,9 +4,11 @@
 #![allow(clippy::disallowed_types, reason = "real processes take real time")]
 
 mod e2e {
+    mod answers;
     mod conversations;
     mod crash;
     mod files;
+    mod floods;
     mod load;
     mod misbehaviour;
     mod operator;
@@ -14,5 +16,6 @@ mod e2e {
     mod sending;
     mod start;
     mod support;
+    mod texts;
     mod webhook;
 }

@@ -25,6 +25,11 @@ const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_api_call_seconds", Histogram, "Time that a call to the Bot API took, by method; not for getUpdates"),
     ("botyard_api_calls_total", Counter, "Calls to the Bot API, by method and outcome"),
     ("botyard_build_info", Gauge, "Always 1; the version is a label"),
+    (
+        "botyard_callbacks_acknowledged_total",
+        Counter,
+        "Pressed buttons that the host has answered for the plugins, early or at the end of their handling",
+    ),
     ("botyard_commit_conflicts_total", Counter, "Runs done again because what they had read has changed meanwhile"),
     ("botyard_downloads_total", Counter, "Files that plugins asked for, by outcome"),
     ("botyard_events_total", Counter, "Events whose turn came, by outcome"),
@@ -45,6 +50,11 @@ const ALL: &[(&str, Kind, &str)] = &[
         "botyard_send_pauses_total",
         Counter,
         "Times that bulk, or replies too, were paused because of floods in several chats",
+    ),
+    (
+        "botyard_send_plain_total",
+        Counter,
+        "Messages sent once more without markup, because Telegram could not read it, by method",
     ),
     ("botyard_send_unknown_total", Counter, "Calls with an unknown outcome and calls given up, by method"),
     ("botyard_send_queue", Gauge, "Committed calls that wait to be sent"),

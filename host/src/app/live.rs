@@ -155,6 +155,9 @@ impl Live {
         if changes.send {
             self.parts.sender.reconfigure(send_settings(&new));
         }
+        if changes.acknowledge {
+            self.parts.sender.acknowledge_after(new.dispatch.acknowledge_callbacks);
+        }
         // A plugin that does not load keeps its old entry, in every respect.
         let mut applied = new.clone();
         let mut loaded = Vec::new();

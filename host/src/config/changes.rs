@@ -20,6 +20,8 @@ pub struct Changes {
     pub intake: bool,
     /// `[send]` differs.
     pub send: bool,
+    /// `dispatch.acknowledge_callbacks` differs.
+    pub acknowledge: bool,
     /// `[i18n]` differs: every plugin's catalogs.
     pub i18n: bool,
     /// Keys whose change has no effect before the next start, such as `admin.listen`.
@@ -47,6 +49,7 @@ pub(super) fn between(old: &Config, new: &Config) -> Changes {
         bot: token(old) != token(new) || old.bot.api_base != new.bot.api_base,
         intake: old.intake != new.intake,
         send: old.send != new.send,
+        acknowledge: old.dispatch.acknowledge_callbacks != new.dispatch.acknowledge_callbacks,
         i18n: old.i18n != new.i18n,
         needs_restart: needs_restart(old, new),
     }

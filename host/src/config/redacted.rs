@@ -41,6 +41,7 @@ pub(super) fn print(config: &Config) -> String {
     out.section("dispatch");
     out.value("concurrency", &config.dispatch.concurrency.into());
     out.value("max_attempts", &config.dispatch.max_attempts.into());
+    out.text("acknowledge_callbacks", &show_duration(config.dispatch.acknowledge_callbacks));
 
     out.section("send");
     out.value("overall_per_second", &config.send.overall_per_second.into());

@@ -86,7 +86,10 @@ fn every_key_is_read() {
     assert_eq!((config.bot.local_server, config.bot.local_files.as_deref()), (true, Some(Path::new("/srv/bot-api"))));
     assert_eq!(config.intake.allowed_updates, AllowedUpdates::Only(vec!["message".into(), "callback_query".into()]));
     assert_eq!(config.intake.poll_timeout, Duration::from_secs(5));
-    assert_eq!(config.dispatch, Dispatch { concurrency: 8, max_attempts: 2 });
+    assert_eq!(
+        config.dispatch,
+        Dispatch { concurrency: 8, max_attempts: 2, acknowledge_callbacks: Duration::from_secs(3) }
+    );
     let send = Send { overall_per_second: 0.0, chat_per_second: 0.5, group_per_minute: 10.0, bulk_per_second: 5.0 };
     assert_eq!(config.send, send);
     assert_eq!(config.store.path, Path::new("/var/lib/bot"));
@@ -388,7 +391,7 @@ fn changes_are_told_apart() {
 
     let new = [
         TOKEN,
-        "api_base = \"http://127.0.0.1:1\"\n[send]\nchat_per_second = 2\n[i18n]\nlocales = \"l\"\n[dispatch]\nmax_attempts = 9\n",
+        "api_base = \"http://127.0.0.1:1\"\n[send]\nchat_per_second = 2\n[i18n]\nlocales = \"l\"\n[dispatch]\nmax_attempts = 9\nacknowledge_callbacks = \"0s\"\n",
         "[admin]\nlisten = \"127.0.0.1:1\"\n[store]\npath = \"d\"\n",
         &plugin("same", ""),
         &plugin("b", "config = { x = 1 }"),
@@ -402,6 +405,7 @@ fn changes_are_told_apart() {
         removed: names(&["gone", "off"]),
         changed: names(&["b"]),
         send: true,
+        acknowledge: true,
         i18n: true,
         bot: true,
         intake: false,

@@ -27,7 +27,7 @@ use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::outbox::{self, OutboxRow};
 use crate::store::rows::{prefix_end, timer};
-use crate::store::{self, Commit, CommitError, Op, Store, Tx};
+use crate::store::{self, Commit, CommitError, Held, Op, Store, Tx};
 
 /// What every run needs.
 pub(super) struct Context {
@@ -158,10 +158,17 @@ impl Context {
                 Ok(tx) => tx,
                 Err(failure) => return Ok(Err(failure)),
             };
-            let result = self.store.commit(self.with_notices(tx)).await;
+            let mut tx = tx;
+            let held = tx.take_held();
+            let mut commit = tx.into_commit();
+            self.answer(&mut commit, row, head.number);
+            let result = self.store.commit(self.with_notices(commit, held)).await;
             drop(guards);
             match result {
-                Ok(_) => return Ok(Ok(())),
+                Ok(_) => {
+                    self.answered(row);
+                    return Ok(Ok(()));
+                }
                 Err(CommitError::Conflict { key }) => {
                     metrics::counter!("botyard_commit_conflicts_total").increment(1);
                     contended.insert(key);
@@ -313,9 +320,7 @@ impl Context {
 
     /// The commit, with what is to be told to the sender and the timers once it is durable. Chat actions are told of, but
     /// not stored: nobody wants to see them later.
-    fn with_notices(&self, mut tx: Tx) -> Commit {
-        let held = tx.take_held();
-        let mut commit = tx.into_commit();
+    fn with_notices(&self, mut commit: Commit, held: Vec<Held>) -> Commit {
         let mut rows = Vec::new();
         let mut place = 0;
         let mut sets_timer = false;
@@ -359,7 +364,7 @@ impl Context {
         let age = Duration::from_millis(unix_millis().saturating_sub(row.received));
         tracing::debug!(event = head.number, lane = ?head.lane, kind, ?age, "an event came too late to matter and is dropped");
         let ops = vec![Op::Delete { key: head.key.clone() }];
-        self.must_commit(Commit { ops, ..Commit::default() }).await?;
+        self.end(Commit { ops, ..Commit::default() }, row, head.number).await?;
         metrics::counter!("botyard_events_total", "outcome" => "expired").increment(1);
         Ok(Outcome::Done { more: head.more })
     }
@@ -377,16 +382,24 @@ impl Context {
             version: failure.version,
             reason: failure.reason,
             backtrace: failure.backtrace,
-            event: row.event,
+            event: row.event.clone(),
         };
         let ops = vec![
             Op::Delete { key: head.key.clone() },
             Op::Append { prefix: dead::bot_prefix(self.bot), value: dead.encode() },
         ];
-        self.must_commit(Commit { ops, ..Commit::default() }).await?;
+        self.end(Commit { ops, ..Commit::default() }, &row, head.number).await?;
         self.forget_journal(head.number);
         metrics::counter!("botyard_events_total", "outcome" => "dead").increment(1);
         Ok(Outcome::Done { more: head.more })
+    }
+
+    /// Commits the end of an event that nobody has handled.
+    async fn end(&self, mut commit: Commit, row: &InboxRow, event: u64) -> Result<(), store::Error> {
+        self.answer(&mut commit, row, event);
+        self.must_commit(self.with_notices(commit, Vec::new())).await?;
+        self.answered(row);
+        Ok(())
     }
 
     /// A commit that read nothing, so that nothing can be in its way.
@@ -397,7 +410,7 @@ impl Context {
         }
     }
 
-    fn journal(&self, event: u64, observes: bool) -> Journal {
+    pub(super) fn journal(&self, event: u64, observes: bool) -> Journal {
         let journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
         journals.get(&(event, observes)).cloned().unwrap_or_default()
     }

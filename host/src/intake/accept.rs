@@ -8,7 +8,8 @@ use super::batch::{self, Content, Item};
 use super::numbers::Numbers;
 use super::seen::{Changes, Order, Place, Seen};
 use crate::clock::unix_millis;
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, Lane, callback_query_id};
+use crate::sender::Sender;
 use crate::store::rows::Unreadable;
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -45,6 +46,8 @@ pub(super) struct Ledger {
     store: Store,
     bot: BotId,
     arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    /// Told of pressed buttons.
+    sender: Option<Sender>,
     numbers: Numbers,
     /// The offset that confirms what is on the disk, and nothing that is only on its way there.
     durable: Option<i64>,
@@ -77,7 +80,12 @@ impl Ledger {
             Ok::<_, Error>(Seen::new(intervals))
         })?;
         let durable = numbers.offset();
-        Ok(Self { store, bot, arrivals, numbers, durable })
+        Ok(Self { store, bot, arrivals, sender: None, numbers, durable })
+    }
+
+    /// Tells the sender of each pressed button as it comes.
+    pub(super) fn telling(self, sender: Sender) -> Self {
+        Self { sender: Some(sender), ..self }
     }
 
     /// The offset for the next poll; none before the first batch of an epoch, which confirms nothing.
@@ -159,6 +167,7 @@ impl Ledger {
         let now = unix_millis();
         let (mut changes, mut ops, mut lanes) =
             (Changes::default(), Vec::with_capacity(items.len() + 4), HashSet::new());
+        let mut queries = Vec::new();
         for item in items {
             if !self.numbers.insert(item.id.0, now, &mut changes) {
                 accepted.duplicates += 1;
@@ -171,6 +180,7 @@ impl Ledger {
                     accepted.new += 1;
                     count("accepted", item.kind);
                     lanes.insert(lane);
+                    queries.extend(callback_query_id(item.raw));
                     let row = InboxRow { attempts: 0, not_before: 0, received: now, event };
                     ops.push(Op::Append { prefix: inbox::lane_prefix(self.bot, lane), value: row.encode() });
                 }
@@ -194,8 +204,13 @@ impl Ledger {
         }));
         let arrivals = self.arrivals.clone();
         let lanes: Vec<_> = lanes.into_iter().collect();
+        let sender = self.sender.clone().filter(|_| !queries.is_empty());
         let on_durable: Option<OnDurable> = (!lanes.is_empty()).then(|| -> OnDurable {
             Box::new(move |_| {
+                // Before the dispatcher hears of them, and may say that they are answered.
+                if let Some(sender) = sender {
+                    sender.expect_answers(queries);
+                }
                 // Nobody listens any more while the host stops; the rows are in the inbox.
                 arrivals.send(lanes).ok();
             })

@@ -16,6 +16,7 @@ use super::status::Status;
 use super::{backlog, webhook};
 use crate::config;
 use crate::domain::{BotId, Lane};
+use crate::sender::Sender;
 use crate::store::Store;
 use crate::telegram::{Client, Token, WebhookInfo};
 
@@ -34,6 +35,8 @@ pub struct Parts {
     pub allowed_updates: watch::Receiver<Option<Vec<String>>>,
     /// Told the lanes in which something durable has come.
     pub arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    /// Told which buttons were pressed, so that it can acknowledge what takes too long.
+    pub sender: Sender,
     /// Told how it goes.
     pub status: watch::Sender<Status>,
 }

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::domain::BotId;
+use crate::sender::{SendSettings, Sender};
 use crate::store::Store;
 use crate::telegram::{Client, Response, Transport, TransportError};
 
@@ -128,7 +129,10 @@ impl Running {
         let (orders, ordered) = mpsc::channel(1);
         let client = Arc::new(Client::with_transport(telegram.clone()));
         let (arrivals, _) = mpsc::unbounded_channel();
-        let parts = Parts { store, client, bot: BOT, allowed_updates, arrivals, status: status_sender };
+        let limits =
+            SendSettings { overall_per_second: 0.0, chat_per_second: 0.0, group_per_minute: 0.0, bulk_per_second: 0.0 };
+        let sender = Sender::new(store.clone(), client.clone(), BOT, limits, None);
+        let parts = Parts { store, client, bot: BOT, allowed_updates, arrivals, sender, status: status_sender };
         let (stop, stopping) = watch::channel(false);
         let task = tokio::spawn(Intake { parts, settings: changing, orders: ordered }.run(stopping));
         let begun = Instant::now();

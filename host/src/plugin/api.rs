@@ -6,6 +6,7 @@
 //!   the host is a trap of its own kind ([`HostFailed`]), so that nobody blames the guest for it.
 //! - What the host keeps for a run is bounded by [`Limits`](super::Limits), whatever the guest does.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -65,6 +66,8 @@ pub(super) struct Run {
     outbound: Arc<dyn Outbound>,
     journal: Journal,
     cursor: Cursor,
+    /// The chat actions that are shown for as long as this is here.
+    acting: HashMap<Lane, bot_api::StopOnDrop>,
     timers: u64,
     effects_left: u32,
     data_left: u64,
@@ -125,6 +128,7 @@ impl Host {
             outbound,
             journal: invocation.journal.clone(),
             cursor: Cursor::default(),
+            acting: HashMap::new(),
             timers: 0,
             effects_left: limits.effects,
             data_left: limits.data,

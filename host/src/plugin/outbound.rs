@@ -25,6 +25,10 @@ pub trait Outbound: Send + Sync {
         deadline: Duration,
     ) -> BoxFuture<'_, Result<String, CallError>>;
 
+    /// Shows a chat action with these parameters now and again, for as long as the future is kept; it ends by itself
+    /// when that is of no use any more.
+    fn keep_acting(&self, params: String) -> BoxFuture<'static, ()>;
+
     /// Where the files of calls are kept; none where calls can carry none.
     fn files(&self) -> Option<&Files> {
         None
@@ -154,6 +158,12 @@ impl Journal {
             // The places of the others must stay, so the entry does, with a method that no call has.
             Err(_) => entries[place].method.clear(),
         }
+    }
+
+    /// True if a call that was answered is such a one.
+    pub fn any(&self, is: impl Fn(&str, &str, &Result<String, CallError>) -> bool) -> bool {
+        let entries = self.entries();
+        entries.iter().any(|entry| entry.answer.as_ref().is_some_and(|answer| is(&entry.method, &entry.params, answer)))
     }
 
     fn entries(&self) -> std::sync::MutexGuard<'_, Vec<Entry>> {

@@ -76,6 +76,10 @@ impl Outbound for Telegram {
             Ok(number.to_string())
         })
     }
+
+    fn keep_acting(&self, _: String) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
 }
 
 /// An engine and a store, for one test.
@@ -125,7 +129,7 @@ const EFFECTS: &str = "
     (call $fsm_set (global.get $state) (global.get $state_len) (i32.const 1) (global.get $state_bytes)
       (global.get $state_bytes_len) (i32.const 1) (i64.const 60) (global.get $answer))
     (call $enqueue (global.get $method) (global.get $method_len) (global.get $params) (global.get $params_len)
-      (i32.const 1) (i32.const 1) (global.get $answer))
+      (i32.const 1) (i32.const 1) (i32.const 0) (i32.const 0) (global.get $answer))
     (call $after (global.get $timer) (global.get $timer_len) (i64.const 1000) (global.get $key) (global.get $key_len)
       (global.get $answer))";
 

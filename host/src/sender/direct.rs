@@ -10,9 +10,9 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::{self, Instant};
 
-use super::action::{Action, is_chat_action};
+use super::action::is_chat_action;
 use super::decide::{self, History, Next};
-use super::{CALL_DEADLINE, Sender, Shared, uploads};
+use super::{CALL_DEADLINE, METHOD, Sender, Shared, uploads};
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::domain::{Lane, PluginName};
@@ -116,16 +116,11 @@ impl Sender {
         let params = Bytes::from(params);
         let result = if is_chat_action(method) {
             let (reply, answer) = oneshot::channel();
-            {
-                let mut inbox = self.shared.inbox();
-                if !inbox.closed {
-                    inbox.actions.push(Action { lane, params: params.clone(), reply: Some(reply) });
-                    self.shared.wake.notify_one();
-                }
-            }
+            self.act_now(lane, params.clone(), Some(reply));
             match time::timeout_at(deadline, answer).await {
                 Ok(Ok(result)) => result,
-                _ => Err(unknown(method, "there was no answer in time")),
+                Ok(Err(_)) => Err(not_now(method)),
+                Err(_) => Err(unknown(method, "there was no answer in time")),
             }
         } else if (reads || lane.is_urgent()) && files.is_empty() {
             self.call_at_once(method, params.clone(), deadline, reads).await
@@ -152,6 +147,9 @@ impl Sender {
         };
         match result {
             Ok(result) => {
+                if method.eq_ignore_ascii_case(METHOD) {
+                    self.answered(lane);
+                }
                 let mut result = text(result);
                 self.shared.client.redact(&mut result);
                 Ok(result)
@@ -199,6 +197,11 @@ impl Sender {
             }
         }
     }
+}
+
+/// It was not made.
+fn not_now(method: &str) -> Error {
+    Error::Flooded { method: method.to_owned(), retry_after: Duration::from_secs(1) }
 }
 
 fn text(result: Bytes) -> String {

@@ -47,6 +47,10 @@ impl Outbound for Sender {
     fn fetch(&self, file_id: String, limit: u64, deadline: Duration) -> BoxFuture<'_, Result<Arc<Fetched>, CallError>> {
         Box::pin(Sender::fetch(self, file_id, limit, deadline))
     }
+
+    fn keep_acting(&self, params: String) -> BoxFuture<'static, ()> {
+        Box::pin(self.clone().act_on(params))
+    }
 }
 
 pub(super) fn call_error(error: &Error) -> CallError {

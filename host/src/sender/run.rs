@@ -19,10 +19,10 @@ use super::{CALL_DEADLINE, Shared, backlog, edits, uploads};
 use crate::clock::unix_millis;
 use crate::domain::Lane;
 use crate::store::rows::file::{self, Attached, Hash};
-use crate::store::rows::outbox::{self, Delivery, OutboxRow};
+use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow};
 use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Commit, CommitError, Op};
-use crate::telegram::Error;
+use crate::telegram::{self, Error};
 
 /// What is in flight may take so long to end after the stop signal.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -51,6 +51,8 @@ enum Ending {
     Interrupted(Box<OutboxRow>, Bytes),
     /// A later edit of the same message waits in the lane.
     Superseded(Box<OutboxRow>),
+    /// Its markup can't be read; the row is to be sent once more, and has none any more.
+    Plain(Box<OutboxRow>, Error),
     /// It is not in the store.
     Missing,
     Unreadable(String),
@@ -234,6 +236,12 @@ impl Loop<'_> {
                 let reason = "the host ended while the call was under way";
                 self.row_lost(lane, &row, &params, true, reason);
                 self.row_done(lane, number, &row.files, 0, now);
+            }
+            Ending::Plain(row, error) => {
+                self.note_success(now);
+                tracing::warn!(plugin = %row.plugin, chat_id = chat_of(lane), event = row.event, "{error}; it is sent without markup");
+                counter!("botyard_send_plain_total", "method" => row.method.clone()).increment(1);
+                self.schedule.finish(lane, End::RowStays, 1, None, now);
             }
             Ending::Superseded(row) => {
                 counter!("botyard_send_dropped_total", "reason" => "superseded").increment(1);
@@ -545,14 +553,43 @@ async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
     } else {
         uploads::call(shared, &row.method, &params, &row.files, CALL_DEADLINE).await
     };
-    let result = result.map(drop);
-    Ending::Called(row, params, result)
+    match result {
+        Err(error) if row.fallback == Fallback::Plain && error.is_bad_markup() => {
+            without_markup(shared, lane, number, row, params, error).await
+        }
+        result => Ending::Called(row, params, result.map(drop)),
+    }
+}
+
+/// Takes the markup out of a row that was refused for it, durably, so that it is tried once and no more.
+async fn without_markup(
+    shared: &Shared,
+    lane: Lane,
+    number: u64,
+    mut row: Box<OutboxRow>,
+    params: Bytes,
+    error: Error,
+) -> Ending {
+    let Some(plain) = std::str::from_utf8(&params).ok().and_then(telegram::plain) else {
+        return Ending::Called(row, params, Err(error));
+    };
+    // What was refused has had no effect: nobody has begun.
+    (row.params, row.fallback, row.begun) = (plain, Fallback::Tried, 0);
+    match write_row(shared, lane, number, &row).await {
+        Ok(()) => Ending::Plain(row, error),
+        Err(error) => Ending::StoreFailed(error),
+    }
 }
 
 /// Writes into the row, durably, that the call begins. Also when it says so already: what takes the mark away may be
 /// on its way to the store.
 async fn mark_begun(shared: &Shared, lane: Lane, number: u64, row: &mut OutboxRow) -> Result<(), store::Error> {
     row.begun = shared.process;
+    write_row(shared, lane, number, row).await
+}
+
+/// Answers once the row is on disk.
+async fn write_row(shared: &Shared, lane: Lane, number: u64, row: &OutboxRow) -> Result<(), store::Error> {
     let ops = vec![Op::Put { key: outbox::key(shared.bot, lane, number), value: row.encode() }];
     match shared.store.commit(Commit { ops, ..Commit::default() }).await {
         Ok(receipt) => receipt.durable().await,

@@ -13,15 +13,18 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::domain::{ChatId, PluginName};
-use crate::store::rows::outbox::{self, Delivery, OutboxRow};
+use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow};
 use crate::store::rows::unknown;
 use crate::store::{Commit, Op};
 use crate::telegram::{Response, Transport, TransportError, lane_of};
 
+mod acting;
 mod calls;
 mod delivery;
 mod edits;
 mod floods;
+mod plain;
+mod queries;
 mod rows;
 mod schedule;
 
@@ -184,6 +187,7 @@ impl Bench {
                 delivery: Delivery::AtLeastOnce,
                 begun: 0,
                 files: Vec::new(),
+                fallback: Fallback::None,
             };
             change(&mut row);
             ops.push(Op::Append { prefix: outbox::lane_prefix(BOT, lane), value: row.encode() });

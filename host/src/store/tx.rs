@@ -11,6 +11,9 @@ use bytes::Bytes;
 
 use super::{Commit, Error, Op, Read, Store};
 
+/// Something that is to live until what a run asked for is on disk.
+pub type Held = Box<dyn Any + Send + Sync>;
+
 /// Collected reads and writes.
 pub struct Tx {
     store: Store,
@@ -20,7 +23,7 @@ pub struct Tx {
     appends: Vec<(Vec<u8>, Vec<u8>)>,
     /// What each write replaced in `writes`.
     undo: Vec<(Vec<u8>, Option<Option<Bytes>>)>,
-    held: Vec<Box<dyn Any + Send + Sync>>,
+    held: Vec<Held>,
 }
 
 /// What [`Tx::page`] found.
@@ -143,7 +146,7 @@ impl Tx {
     }
 
     /// What is held: to be dropped when the commit is durable, or refused.
-    pub fn take_held(&mut self) -> Vec<Box<dyn Any + Send + Sync>> {
+    pub fn take_held(&mut self) -> Vec<Held> {
         std::mem::take(&mut self.held)
     }
 

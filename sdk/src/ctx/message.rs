@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Run, to_json};
-use crate::bindings::botyard::telegram::bot_api::{Delivery, Options};
+use crate::bindings::botyard::telegram::bot_api::{BadMarkup, Delivery, LongText, Options};
 use crate::json::Object;
 use crate::keyboard::Markup;
 use crate::{CallError, Error, Priority, Value, host};
@@ -22,7 +22,12 @@ pub struct Message<'run> {
 
 /// A reply that somebody waits for, and that must not be lost.
 pub(super) fn usual() -> Options {
-    Options { priority: Priority::Interactive, delivery: Delivery::AtLeastOnce }
+    Options {
+        priority: Priority::Interactive,
+        delivery: Delivery::AtLeastOnce,
+        long_text: LongText::Split,
+        bad_markup: BadMarkup::Refuse,
+    }
 }
 
 impl<'run> Message<'run> {
@@ -122,6 +127,27 @@ impl<'run> Message<'run> {
     /// ```
     pub fn at_most_once(mut self) -> Self {
         self.options.delivery = Delivery::AtMostOnce;
+        self
+    }
+
+    /// Rather without its markup than not at all: if Telegram can't read the HTML or Markdown, the text is sent once
+    /// more as a plain one. For texts that the plugin has not written itself.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn answer(ctx: &Run, written_by_a_model: &str) {
+    ///     ctx.reply(written_by_a_model).markdown().plain_fallback();
+    /// }
+    /// ```
+    pub fn plain_fallback(mut self) -> Self {
+        self.options.bad_markup = BadMarkup::SendPlain;
+        self
+    }
+
+    /// Rather not at all than in pieces: a text that is too long for one message is refused. Without this, it goes out
+    /// in several, cut between paragraphs, lines, sentences or words.
+    pub fn whole(mut self) -> Self {
+        self.options.long_text = LongText::Whole;
         self
     }
 

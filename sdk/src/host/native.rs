@@ -135,6 +135,12 @@ pub(crate) fn file_attach(file: u32, name: &str, content_type: &str) -> Result<S
     file_finish(new)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the host's signature")]
+pub(crate) fn keep_action(params: &str) -> Result<(), CallError> {
+    with(|world| world.calls.push(("sendChatAction".to_owned(), params.to_owned())));
+    Ok(())
+}
+
 pub(crate) fn state_get() -> Option<State> {
     with(|world| world.state.clone())
 }

@@ -13,7 +13,7 @@ use botyard::plugin::{
     Verdict,
 };
 use botyard::store::rows::inbox::{self, InboxRow, StoredEvent};
-use botyard::store::rows::outbox::{self, Delivery, OutboxRow, Priority};
+use botyard::store::rows::outbox::{self, Delivery, Fallback, OutboxRow, Priority};
 use botyard::store::{Commit, Op, Store, Tx};
 use botyard_tests::{plugin, process};
 use tokio::task::JoinSet;
@@ -75,6 +75,10 @@ impl Outbound for Nobody {
         _: Duration,
     ) -> std::pin::Pin<Box<dyn Future<Output = Result<String, CallError>> + Send + '_>> {
         Box::pin(std::future::ready(Err(CallError::Denied("nobody is here".to_owned()))))
+    }
+
+    fn keep_acting(&self, _: String) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
     }
 }
 
@@ -209,5 +213,6 @@ fn answer(lane: Lane, number: u64) -> OutboxRow {
         delivery: Delivery::AtLeastOnce,
         begun: 0,
         files: Vec::new(),
+        fallback: Fallback::None,
     }
 }

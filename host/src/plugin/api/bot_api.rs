@@ -10,8 +10,12 @@ use crate::clock::unix_millis;
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
 use crate::plugin::{Attachment, CallError, grants};
 use crate::store::rows::file::{self, Attached};
-use crate::store::rows::outbox::{Delivery, OutboxRow, Priority, lane_prefix};
-use crate::telegram::{Refusal, lane_of};
+use crate::store::rows::outbox::{Delivery, Fallback, OutboxRow, Priority, lane_prefix};
+use crate::telegram::{Refusal, lane_of, split};
+
+const CHAT_ACTION: &str = "sendChatAction";
+/// In so many chats a run can keep one up.
+const MOST_ACTIONS: usize = 8;
 
 impl wit::Host for Host {
     async fn call(&mut self, method: String, params: String) -> wasmtime::Result<Result<String, wit::CallError>> {
@@ -24,7 +28,11 @@ impl wit::Host for Host {
         params: String,
         options: wit::Options,
     ) -> wasmtime::Result<Result<(), wit::CallError>> {
-        Ok(self.call_later(method, params, options.priority.into(), options.delivery.into()).map_err(Into::into))
+        Ok(self.call_later(method, params, options).map_err(Into::into))
+    }
+
+    fn keep_action(&mut self, params: String) -> wasmtime::Result<Result<(), wit::CallError>> {
+        Ok(self.keep_acting(params).map_err(Into::into))
     }
 }
 
@@ -58,36 +66,58 @@ impl Host {
         answer
     }
 
-    fn call_later(
-        &mut self,
-        method: String,
-        params: String,
-        priority: Priority,
-        delivery: Delivery,
-    ) -> Result<(), CallError> {
+    fn call_later(&mut self, method: String, params: String, options: wit::Options) -> Result<(), CallError> {
         self.permit(&method, &params)?;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
-        run.charge_effect(method.len() + params.len()).map_err(CallError::Denied)?;
-        let numbered = |file: Attachment| Attached { number: rand::random(), ..file.attached };
-        let files: Vec<_> = run.attachments(&params)?.into_iter().map(numbered).collect();
-        for file in &files {
-            run.tx.put(file::reference(run.bot, file), Vec::new());
-        }
+        // The first part goes to the chat that all go to.
         let lane = lane_of(&method, &params);
-        let row = OutboxRow {
-            plugin: self.context.name.clone(),
-            event: run.event,
-            method,
-            params,
-            priority,
-            attempts: 0,
-            not_before: 0,
-            queued: unix_millis(),
-            delivery,
-            begun: 0,
-            files,
+        let plain = options.bad_markup == wit::BadMarkup::SendPlain;
+        let calls = match options.long_text {
+            wit::LongText::Split => split(&method, &params, plain),
+            wit::LongText::Whole => None,
         };
-        run.tx.append(lane_prefix(run.bot, lane), row.encode());
+        let calls = calls.unwrap_or_else(|| vec![(method, params)]);
+        for (method, params) in &calls {
+            // What goes on in messages needs the grant for messages.
+            grants::check(&self.context.name, &self.context.methods, &self.context.grants, method)
+                .and_then(|()| run.charge_effect(method.len() + params.len()))
+                .map_err(CallError::Denied)?;
+        }
+        let numbered = |file: Attachment| Attached { number: rand::random(), ..file.attached };
+        for (method, params) in calls {
+            let files: Vec<_> = run.attachments(&params)?.into_iter().map(numbered).collect();
+            for file in &files {
+                run.tx.put(file::reference(run.bot, file), Vec::new());
+            }
+            let row = OutboxRow {
+                plugin: self.context.name.clone(),
+                event: run.event,
+                method,
+                params,
+                priority: options.priority.into(),
+                attempts: 0,
+                not_before: 0,
+                queued: unix_millis(),
+                delivery: options.delivery.into(),
+                begun: 0,
+                files,
+                fallback: if plain { Fallback::Plain } else { Fallback::None },
+            };
+            run.tx.append(lane_prefix(run.bot, lane), row.encode());
+        }
+        Ok(())
+    }
+
+    fn keep_acting(&mut self, params: String) -> Result<(), CallError> {
+        self.permit(CHAT_ACTION, &params)?;
+        let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
+        run.charge_effect(params.len()).map_err(CallError::Denied)?;
+        let lane = lane_of(CHAT_ACTION, &params);
+        if run.acting.len() >= MOST_ACTIONS && !run.acting.contains_key(&lane) {
+            return Err(CallError::Denied(format!("a run can keep up chat actions in at most {MOST_ACTIONS} chats")));
+        }
+        let task = tokio::spawn(run.outbound.keep_acting(params));
+        run.acting.insert(lane, StopOnDrop(task.abort_handle()));
         Ok(())
     }
 
@@ -112,7 +142,7 @@ impl Host {
 }
 
 /// Ends a call when the run that waits for it has ended: nothing of a run outlives it.
-struct StopOnDrop(AbortHandle);
+pub(super) struct StopOnDrop(AbortHandle);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {

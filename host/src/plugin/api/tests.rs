@@ -25,6 +25,10 @@ impl Outbound for NoCalls {
     fn call(&self, _: &PluginName, _: &str, _: String, _: Duration) -> BoxFuture<'_, Result<String, CallError>> {
         unreachable!("none of these tests makes a direct call")
     }
+
+    fn keep_acting(&self, _: String) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
 }
 
 struct Bench {
@@ -193,7 +197,12 @@ fn randomness_is_the_same_on_every_attempt() {
 fn a_call_that_can_not_be_right_is_not_queued() {
     let bench = Bench::new();
     let mut host = bench.run(0);
-    let options = bot_api::Options { priority: bot_api::Priority::Bulk, delivery: bot_api::Delivery::AtLeastOnce };
+    let options = bot_api::Options {
+        priority: bot_api::Priority::Bulk,
+        delivery: bot_api::Delivery::AtLeastOnce,
+        long_text: bot_api::LongText::Split,
+        bad_markup: bot_api::BadMarkup::Refuse,
+    };
     for (method, params, expect) in [
         ("sendMessage", "{}", None),
         ("sendMessage", " { \"chat_id\" : 1 } ", None),

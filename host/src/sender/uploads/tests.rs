@@ -166,6 +166,7 @@ impl Bench {
             queued: unix_millis(),
             delivery,
             begun: 0,
+            fallback: crate::store::rows::outbox::Fallback::None,
             files: vec![file],
         };
         let append = Op::Append { prefix: outbox::lane_prefix(BOT, lane), value: row.encode() };

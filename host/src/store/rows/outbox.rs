@@ -26,6 +26,17 @@ pub enum Delivery {
     AtMostOnce,
 }
 
+/// What becomes of a call whose markup Telegram can't read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fallback {
+    /// It is refused.
+    None,
+    /// It is made once more, without markup.
+    Plain,
+    /// This is that once more.
+    Tried,
+}
+
 /// A call that waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutboxRow {
@@ -52,6 +63,8 @@ pub struct OutboxRow {
     pub begun: u64,
     /// The files that it carries.
     pub files: Vec<Attached>,
+    /// What becomes of it when its markup can't be read.
+    pub fallback: Fallback,
 }
 
 impl OutboxRow {
