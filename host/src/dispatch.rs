@@ -7,6 +7,7 @@
 //! When the store fails, the loop ends: nothing could be made true any more.
 
 mod age;
+mod chats;
 mod hot;
 mod lanes;
 mod routes;

@@ -13,12 +13,14 @@
 //! - Every row ends as delivered, refused, expired or unknown. The last two are kept in a ledger for the operator.
 //! - Memory holds the lanes, not the rows: these are read when it is their turn.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
+use crate::chats::Chats;
 use crate::domain::{BotId, Lane};
 use crate::store::rows::outbox::Priority;
 use crate::store::rows::unknown::UnknownRow;
@@ -26,10 +28,12 @@ use crate::store::{self, Store};
 use crate::telegram::{Client, lane_of};
 
 mod action;
+mod attempt;
 mod backlog;
 mod decide;
 mod direct;
 mod edits;
+mod floods;
 mod ledger;
 mod outbound;
 mod run;
@@ -82,6 +86,9 @@ struct Shared {
     token_refused: watch::Sender<bool>,
     /// Tells the marks of this process from those of an earlier one; never 0.
     process: u64,
+    chats: Chats,
+    /// Chats that have to wait for long, and until when.
+    long_floods: watch::Sender<BTreeMap<Lane, Instant>>,
 }
 
 /// What waits for the task.
@@ -114,7 +121,7 @@ impl Sender {
     /// To be made before anything commits calls: it looks here for what an earlier process left (a second or
     /// less for 100,000 chats); what comes later, [`Sender::committed`] tells.
     #[must_use]
-    pub fn new(store: Store, client: Arc<Client>, bot: BotId, settings: SendSettings) -> Self {
+    pub fn new(store: Store, client: Arc<Client>, bot: BotId, chats: Chats, settings: SendSettings) -> Self {
         let inbox = Inbox {
             backlog: Some(backlog::read(&store, bot)),
             committed: Vec::new(),
@@ -126,7 +133,8 @@ impl Sender {
         };
         let (token_refused, _) = watch::channel(false);
         let (inbox, process) = (Mutex::new(inbox), rand::random::<u64>().max(1));
-        let shared = Shared { store, client, bot, inbox, wake: Notify::new(), token_refused, process };
+        let (wake, long_floods) = (Notify::new(), watch::channel(BTreeMap::new()).0);
+        let shared = Shared { store, client, bot, inbox, wake, token_refused, process, chats, long_floods };
         Self { shared: Arc::new(shared) }
     }
 
@@ -163,6 +171,18 @@ impl Sender {
     pub fn reconfigure(&self, settings: SendSettings) {
         self.shared.inbox().settings = settings;
         self.shared.wake.notify_one();
+    }
+
+    /// What is known of chats.
+    #[must_use]
+    pub fn chats(&self) -> &Chats {
+        &self.shared.chats
+    }
+
+    /// Chats that Telegram makes wait for longer than five minutes, and until when.
+    #[must_use]
+    pub fn long_floods(&self) -> watch::Receiver<BTreeMap<Lane, Instant>> {
+        self.shared.long_floods.subscribe()
     }
 
     /// True while Telegram refuses the token: all calls wait then, but for one now and then that tries.

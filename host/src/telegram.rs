@@ -11,6 +11,7 @@ mod error;
 mod http;
 mod lane;
 mod meter;
+mod redirect;
 mod refusal;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,8 @@ mod transport;
 pub use classify::classify;
 pub use client::Client;
 pub use error::{Error, SetupError};
-pub use lane::lane_of;
+pub use lane::{is_of_name, lane_of, lane_of_name};
+pub use redirect::{chats_of, redirect};
 pub use refusal::Refusal;
 pub use token::Token;
 pub use transport::{Response, Transport, TransportError};

@@ -150,6 +150,7 @@ impl Live {
         }
         if changes.send {
             self.parts.sender.reconfigure(send_settings(&new));
+            self.parts.sender.chats().keep_answers_for(new.send.cache_ttl);
         }
         // A plugin that does not load keeps its old entry, in every respect.
         let mut applied = new.clone();

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use tokio::time::{self, Instant};
 
 use super::action::{Action, is_chat_action};
+use super::attempt::attempt;
 use super::decide::{self, History, Next};
 use super::{CALL_DEADLINE, Sender};
 use crate::backoff;
@@ -81,7 +82,11 @@ impl Sender {
         params: String,
         deadline: Duration,
     ) -> Result<String, Error> {
-        let lane = lane_of(method, &params);
+        let given = lane_of(method, &params);
+        if let Some(answer) = self.shared.chats.full(given, method, &params) {
+            return Ok(answer);
+        }
+        let lane = self.shared.chats.lane(given);
         let deadline = Instant::now() + deadline;
         let reads = method.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("get"));
         let params = Bytes::from(params);
@@ -99,7 +104,7 @@ impl Sender {
                 _ => Err(unknown(method, "there was no answer in time")),
             }
         } else if reads || lane.is_urgent() {
-            self.call_at_once(method, params.clone(), deadline, reads).await
+            self.call_at_once(given, method, params.clone(), deadline, reads).await
         } else {
             let (reply, answer) = oneshot::channel();
             let direct = Direct {
@@ -124,6 +129,9 @@ impl Sender {
             Ok(result) => {
                 let mut result = text(result);
                 self.shared.client.redact(&mut result);
+                if let Ok(params) = std::str::from_utf8(&params) {
+                    self.shared.chats.keep_answer(given, method, params, &result);
+                }
                 Ok(result)
             }
             Err(error) => {
@@ -147,11 +155,18 @@ impl Sender {
         }
     }
 
-    async fn call_at_once(&self, method: &str, params: Bytes, deadline: Instant, reads: bool) -> Result<Bytes, Error> {
+    async fn call_at_once(
+        &self,
+        lane: Lane,
+        method: &str,
+        params: Bytes,
+        deadline: Instant,
+        reads: bool,
+    ) -> Result<Bytes, Error> {
         let mut failures = 0;
         loop {
-            let attempt = deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
-            let error = match self.shared.client.call(method, params.clone(), attempt).await {
+            let time = deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
+            let error = match attempt(&self.shared, lane, method, params.clone(), time).await {
                 Ok(result) => return Ok(result),
                 Err(error) => error,
             };

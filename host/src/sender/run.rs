@@ -10,8 +10,10 @@ use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
 use super::action::{self, Action, Actions};
+use super::attempt::attempt;
 use super::decide::{self, History, Next};
 use super::direct::{self, Direct};
+use super::floods::Floods;
 use super::ledger::Ledger;
 use super::schedule::{End, Paused, Schedule, Work};
 use super::weight::weight_of;
@@ -21,7 +23,7 @@ use crate::domain::Lane;
 use crate::store::rows::outbox::{self, Delivery, OutboxRow};
 use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Commit, CommitError, Op};
-use crate::telegram::Error;
+use crate::telegram::{Error, Refusal, chats_of, is_of_name};
 
 /// What is in flight may take so long to end after the stop signal.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -71,6 +73,9 @@ struct Loop<'a> {
     last_success: Option<Instant>,
     ledger: Ledger,
     actions: Actions,
+    floods: Floods,
+    /// Told when lanes turn out to be one chat's.
+    lanes_changed: watch::Receiver<u64>,
 }
 
 pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
@@ -87,6 +92,8 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         last_success: None,
         ledger: Ledger::new(shared.bot),
         actions: Actions::default(),
+        floods: Floods::default(),
+        lanes_changed: shared.chats.lanes_changed(),
     };
     let told_to_stop = async move {
         // Whoever drops the signal has gone, which is a reason to stop as well.
@@ -142,8 +149,11 @@ impl Loop<'_> {
         let unix_now = unix_millis();
         for waiting in backlog {
             self.backlog_end = self.backlog_end.max(waiting.last);
+            self.join_lane(waiting.lane, now);
             if waiting.not_before > unix_now {
-                self.schedule.block(waiting.lane, now + Duration::from_millis(waiting.not_before - unix_now), now);
+                let until = now + Duration::from_millis(waiting.not_before - unix_now);
+                self.schedule.block(waiting.lane, until, now);
+                self.note_wait(waiting.lane, until, now);
             }
             self.schedule.add(waiting.lane, waiting.head, waiting.last, waiting.priority, now);
         }
@@ -165,12 +175,16 @@ impl Loop<'_> {
             *settings = wanted;
             self.schedule.reconfigure(settings, now);
         }
+        self.floods.forget_past(now);
+        self.join_lanes(now);
         self.queued += committed.len() as u64;
         for (lane, number, priority) in committed {
+            self.join_lane(lane, now);
             self.schedule.add(lane, number, number, priority, now);
             self.pass_on(lane, number, now);
         }
         for (lane, direct) in direct {
+            self.join_lane(lane, now);
             self.schedule.add_direct(lane, direct, now);
         }
         for action in actions {
@@ -198,8 +212,8 @@ impl Loop<'_> {
                 Done::Row { lane, number, ending }
             }),
             Work::Direct { lane, direct } => self.calls.spawn(async move {
-                let attempt = direct.deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
-                let result = shared.client.call(&direct.method, direct.params.clone(), attempt).await;
+                let time = direct.deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
+                let result = attempt(&shared, lane, &direct.method, direct.params.clone(), time).await;
                 Done::Direct { lane, direct, result }
             }),
         };
@@ -263,6 +277,7 @@ impl Loop<'_> {
                 self.note_success(now);
                 tracing::warn!(%plugin, chat_id, event = row.event, "{error}");
                 counter!("botyard_send_dropped_total", "reason" => error.outcome()).increment(1);
+                self.note_refusal(lane, params, error);
                 self.row_done(lane, number, 1, now);
             }
             Next::GiveUp => {
@@ -342,6 +357,7 @@ impl Loop<'_> {
                     let row = direct::entry(&direct.plugin, &direct.method, lane, &direct.params, &error);
                     self.ledger.keep(&self.shared.store, &row, &mut self.ops);
                 }
+                self.note_refusal(lane, &direct.params, &error);
                 direct.answer(Err(error));
                 self.schedule.finish(lane, End::DirectDone, weight, until.filter(|_| is_flood), now);
             }
@@ -455,6 +471,7 @@ impl Loop<'_> {
         counter!("botyard_send_flood_waits_total").increment(1);
         let chat_id = chat_of(lane);
         let paused = self.schedule.flooded(lane, now + wait, now);
+        self.note_wait(lane, now + wait, now);
         // A direct call has no row of its own to remember it.
         if let Some((head, _)) = self.schedule.blocked_head(lane, now) {
             self.pass_on(lane, head, now);
@@ -474,6 +491,45 @@ impl Loop<'_> {
             tracing::warn!(chat_id, ?wait, "flood control: the chat has to wait");
         } else {
             tracing::debug!(chat_id, ?wait, "flood control: the chat has to wait");
+        }
+    }
+
+    fn note_wait(&mut self, lane: Lane, until: Instant, now: Instant) {
+        self.floods.note(lane, until, now);
+        if until - now > VERY_LONG_FLOOD {
+            self.shared.long_floods.send_modify(|chats| {
+                chats.retain(|_, until| *until > now);
+                chats.insert(lane, until);
+            });
+        }
+    }
+
+    /// A chat that has shut the bot out is marked as one that can't be reached.
+    fn note_refusal(&self, lane: Lane, params: &[u8], error: &Error) {
+        let Lane::Chat(chat) = self.shared.chats.lane(lane) else { return };
+        if let (Some(Refusal::ChatGone), Error::Refused { code, description, .. }) = (error.refusal(), error)
+            // Where a call names two chats, it may be the other one that is not there.
+            && std::str::from_utf8(params).is_ok_and(|params| chats_of(params).len() <= 1)
+            && !is_of_name(Lane::Chat(chat))
+        {
+            self.shared.chats.shut_out(chat, *code, description);
+        }
+    }
+
+    /// Lanes that have turned out to be of one chat go on as one.
+    fn join_lanes(&mut self, now: Instant) {
+        if self.lanes_changed.has_changed().unwrap_or(false) {
+            self.lanes_changed.mark_unchanged();
+            for lane in self.schedule.lanes_with_other_names() {
+                self.join_lane(lane, now);
+            }
+        }
+    }
+
+    fn join_lane(&mut self, lane: Lane, now: Instant) {
+        let chat = self.shared.chats.lane(lane);
+        if chat != lane {
+            self.schedule.join(lane, chat, now);
         }
     }
 
@@ -526,7 +582,7 @@ async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
         }
     }
     let params = Bytes::from(std::mem::take(&mut row.params));
-    let result = shared.client.call(&row.method, params.clone(), CALL_DEADLINE).await.map(drop);
+    let result = attempt(shared, lane, &row.method, params.clone(), CALL_DEADLINE).await.map(drop);
     Ending::Called(row, params, result)
 }
 

@@ -130,7 +130,8 @@ impl Bench {
         let telegram =
             Arc::new(Telegram { begun: Instant::now(), play, seen: Mutex::default(), times: Mutex::default() });
         let client = Arc::new(Client::with_transport(telegram.clone()));
-        let sender = Sender::new(store.clone(), client, BOT, settings);
+        let chats = Chats::open(store.clone(), BOT).unwrap();
+        let sender = Sender::new(store.clone(), client, BOT, chats, settings);
         Self { sender, telegram, store, folder, stop: watch::channel(false).0 }
     }
 

@@ -9,8 +9,9 @@ use super::{DESCRIBING, Host};
 use crate::clock::unix_millis;
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
 use crate::plugin::{CallError, grants};
+use crate::store::rows::moved;
 use crate::store::rows::outbox::{Delivery, OutboxRow, Priority, lane_prefix};
-use crate::telegram::{Refusal, lane_of};
+use crate::telegram::{Refusal, lane_of, redirect};
 
 impl wit::Host for Host {
     async fn call(&mut self, method: String, params: String) -> wasmtime::Result<Result<String, wit::CallError>> {
@@ -32,7 +33,13 @@ impl Host {
         self.permit(&method, &params)?;
         let plugin = &self.context.name;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
-        if let Some(answer) = run.journal.recall(&mut run.cursor, plugin, &method, &params) {
+        let tx = &mut run.tx;
+        let bot = run.bot;
+        // An earlier attempt may have been made before the group moved: the same call, with the id of then.
+        let now = |params: &str| {
+            redirect(params, |chat| moved::current(tx, bot, chat).ok().filter(|current| *current != chat))
+        };
+        if let Some(answer) = run.journal.recall(&mut run.cursor, plugin, &method, &params, now) {
             return answer;
         }
         if run.calls >= self.context.limits.calls {

@@ -1,6 +1,7 @@
 //! Groups that have become supergroups: `v bot group`. The row stays for good: the old id may stand in what plugins
 //! keep, and still means the same chat.
 
+use super::super::{Error, Tx};
 use super::{BotId, ChatId, Deserialize, Serialize, Unreadable, decode, encode, number_of, prefix};
 
 const KIND: u8 = b'v';
@@ -52,4 +53,17 @@ pub fn key(bot: BotId, group: ChatId) -> Vec<u8> {
 pub fn parse_key(key: &[u8]) -> Option<ChatId> {
     let is_ours = key.len() == KEY_LENGTH && key.first() == Some(&KIND);
     is_ours.then(|| number_of(key)).flatten().map(|bits| ChatId(bits.cast_signed() ^ i64::MIN))
+}
+
+/// The id under which things of this chat stand: another one if it was a group and has moved. That it has not is read
+/// too: whoever writes under an old id must not miss the move.
+///
+/// # Errors
+/// When the store can't be read.
+pub fn current(tx: &mut Tx, bot: BotId, chat: ChatId) -> Result<ChatId, Error> {
+    if !chat.is_basic_group() {
+        return Ok(chat);
+    }
+    let row = tx.get(&key(bot, chat))?;
+    Ok(row.and_then(|row| MovedRow::decode(&row).ok()).map_or(chat, |row| row.to))
 }
