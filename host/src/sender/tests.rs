@@ -19,6 +19,7 @@ use crate::store::{Commit, Op};
 use crate::telegram::{Response, Transport, TransportError, lane_of};
 
 mod calls;
+mod chats;
 mod delivery;
 mod edits;
 mod floods;
@@ -171,7 +172,8 @@ impl Bench {
         let mut lanes = Vec::new();
         for (method, params, priority) in calls {
             let params = params.to_string();
-            let lane = lane_of(method, &params);
+            // As dispatch does it.
+            let lane = self.sender.chats().lane(lane_of(method, &params));
             lanes.push((lane, *priority));
             let mut row = OutboxRow {
                 plugin: PluginName::new("test"),
