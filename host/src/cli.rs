@@ -6,6 +6,7 @@
 #![allow(clippy::print_stderr, reason = "the last words of a command go to the terminal, not to the log")]
 
 mod build;
+mod chats;
 mod check;
 mod dead;
 mod exit;
@@ -75,6 +76,7 @@ enum Command {
     Build(build::Build),
     Plugin(plugin::Plugin),
     Dead(dead::Dead),
+    Chats(chats::Chats),
     Store(store::Store),
     Unknown(unknown::Unknown),
 }
@@ -103,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Build(build) => build.run(),
         Command::Plugin(plugin) => plugin.run(),
         Command::Dead(dead) => dead.run(),
+        Command::Chats(chats) => chats.run(),
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
     });
