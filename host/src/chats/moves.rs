@@ -11,6 +11,8 @@
 //! - A move that a crash interrupted is finished at the next start, before anything is handled ([`Chats::finish_moves`]);
 //!   each of its commits takes up whatever is still there, so it does not matter where it was interrupted.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::{Chats, Error};
@@ -27,6 +29,8 @@ use crate::store::{self, Commit, CommitError, Op, Read, Store};
 /// Rows that move in one commit. The largest batches cost the database most, but a group has at most 200 members.
 const MOST_ROWS: usize = 2_000;
 const MOST_BYTES: usize = 4 << 20;
+/// About what an ordinary move takes.
+const PAUSE: Duration = Duration::from_millis(5);
 /// Rows that are in memory at once while looking for some.
 const PAGE: usize = 256;
 
@@ -68,6 +72,14 @@ impl Chats {
     pub fn is_moving(&self, lane: Lane) -> bool {
         let Lane::Chat(chat) = lane else { return false };
         chat.0 < 0 && self.memory().moving.iter().any(|&(group, to)| group == chat || to == chat)
+    }
+
+    /// Who was in the way of a move need not try again at once.
+    pub async fn pause_while_moving(&self) {
+        let is_moving = !self.memory().moving.is_empty();
+        if is_moving {
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// True if events of the group that this lane's chat was still wait: they go first.

@@ -168,6 +168,7 @@ impl Context {
                 Err(CommitError::Conflict { key }) => {
                     metrics::counter!("botyard_commit_conflicts_total").increment(1);
                     contended.insert(key);
+                    self.sender.chats().pause_while_moving().await;
                 }
                 Err(CommitError::Store(error)) => return Err(error),
             }

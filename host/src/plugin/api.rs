@@ -24,6 +24,7 @@ use crate::store::Tx;
 use crate::store::rows::moved;
 
 mod bot_api;
+mod chats;
 mod clock;
 mod config;
 mod fsm;

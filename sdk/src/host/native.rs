@@ -8,6 +8,7 @@ use crate::bindings::botyard::i18n::catalogs::Value as Argument;
 use crate::bindings::botyard::log::log::Level;
 use crate::bindings::botyard::storage::key_value::Scope;
 use crate::bindings::botyard::telegram::bot_api::{CallError, Options};
+use crate::bindings::botyard::telegram::chats::KnownChat;
 use crate::bindings::botyard::types::types::{State, StateKey};
 
 /// All that a run can reach.
@@ -20,6 +21,7 @@ pub(crate) struct World {
     pub(crate) calls: Vec<(String, String)>,
     /// What direct calls are answered with, oldest first; `true` when there are no more.
     pub(crate) answers: VecDeque<Result<String, CallError>>,
+    pub(crate) chats: BTreeMap<i64, KnownChat>,
     pub(crate) timers: BTreeMap<u64, (String, u64, Vec<u8>)>,
     pub(crate) timer_count: u64,
     pub(crate) log: Vec<String>,
@@ -54,6 +56,11 @@ pub(crate) fn call(method: &str, params: &str) -> Result<String, CallError> {
 pub(crate) fn enqueue(method: &str, params: &str, _options: Options) -> Result<(), CallError> {
     with(|world| world.calls.push((method.to_owned(), params.to_owned())));
     Ok(())
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the host's signature")]
+pub(crate) fn known_chat(id: i64) -> Result<Option<KnownChat>, String> {
+    Ok(with(|world| world.chats.get(&id).cloned()))
 }
 
 pub(crate) fn state_get() -> Option<State> {

@@ -165,9 +165,16 @@ proptest! {
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_that_race_with_a_move_lose_nothing() {
     const RUNS: usize = 8;
-    const TIMES: u64 = 40;
+    const TIMES: usize = 60;
     let bench = Bench::new();
     let plugin = PluginName::new("counter");
+    // Enough to be moved for the runs to come in between.
+    let row = |n: usize| {
+        (kv::key(BOT, &plugin, Scope::Chat(GROUP), &format!("x{n}")), ValueRow { expires: 0, bytes: vec![] }.encode())
+    };
+    for page in 0..6 {
+        bench.put((page * 500..(page + 1) * 500).map(row)).await;
+    }
     let mut runs = tokio::task::JoinSet::new();
     for run in 0..RUNS {
         let (store, plugin) = (bench.store.clone(), plugin.clone());
@@ -178,9 +185,8 @@ async fn runs_that_race_with_a_move_lose_nothing() {
                 loop {
                     let mut tx = Tx::new(&store);
                     let chat = moved::current(&mut tx, BOT, chat).unwrap();
-                    let key = kv::key(BOT, &plugin, Scope::Chat(chat), &format!("{}", run / 2));
+                    let key = kv::key(BOT, &plugin, Scope::Chat(chat), &format!("run {run}"));
                     let before = tx.get(&key).unwrap().map_or(0, |row| ValueRow::decode(&row).unwrap().bytes.len());
-                    tokio::task::yield_now().await;
                     tx.put(key, ValueRow { expires: 0, bytes: vec![0; before + 1] }.encode());
                     match store.commit(tx.into_commit()).await {
                         Ok(_) => break,
@@ -193,19 +199,16 @@ async fn runs_that_race_with_a_move_lose_nothing() {
     }
     tokio::time::sleep(Duration::from_millis(5)).await;
     bench.chats.moved(GROUP, SUPER).await.unwrap();
-    let under = |chat| bench.store.scan_prefix(&kv::scope_prefix(BOT, &plugin, Scope::Chat(chat)), usize::MAX).unwrap();
-    let lost = |rows: &[(bytes::Bytes, bytes::Bytes)]| -> usize {
-        rows.iter().map(|(_, row)| ValueRow::decode(row).unwrap().bytes.len()).sum()
-    };
-    let at_move = lost(&under(SUPER));
     while let Some(run) = runs.join_next().await {
         run.unwrap();
     }
+    let under = |chat| bench.store.scan_prefix(&kv::scope_prefix(BOT, &plugin, Scope::Chat(chat)), usize::MAX).unwrap();
     assert_eq!(under(GROUP), [], "nothing was written under the old id after the move");
-    // Where both wrote before the move, the supergroup's stayed; from then on nothing was lost.
-    assert!(lost(&under(SUPER)) > at_move);
-    let total = lost(&under(SUPER)) as u64;
-    assert!(total <= RUNS as u64 * TIMES && total >= RUNS as u64 * TIMES / 2, "{total}");
+    for run in 0..RUNS {
+        let key = kv::key(BOT, &plugin, Scope::Chat(SUPER), &format!("run {run}"));
+        let row = bench.store.get(&key).unwrap().map(|row| ValueRow::decode(&row).unwrap().bytes.len());
+        assert_eq!(row, Some(TIMES), "run {run}");
+    }
 }
 
 #[tokio::test]

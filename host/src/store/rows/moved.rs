@@ -64,6 +64,12 @@ pub fn current(tx: &mut Tx, bot: BotId, chat: ChatId) -> Result<ChatId, Error> {
     if !chat.is_basic_group() {
         return Ok(chat);
     }
-    let row = tx.get(&key(bot, chat))?;
-    Ok(row.and_then(|row| MovedRow::decode(&row).ok()).map_or(chat, |row| row.to))
+    let key = key(bot, chat);
+    let Some(row) = tx.get(&key)?.and_then(|row| MovedRow::decode(&row).ok()) else { return Ok(chat) };
+    let to = row.to;
+    if !row.done {
+        // Who reads under the new id what has not come there yet must not commit before it has.
+        tx.assume(&key, MovedRow { done: true, ..row }.encode());
+    }
+    Ok(to)
 }
