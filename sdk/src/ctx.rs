@@ -1,5 +1,6 @@
 //! What a handler is given: the event, and everything it can ask of the host.
 
+mod chats;
 mod message;
 mod storage;
 
@@ -11,7 +12,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::botyard::telegram::bot_api::Options;
-use crate::bindings::botyard::telegram::chats::KnownChat;
 use crate::bindings::botyard::types::types::{Invocation, StateKey};
 use crate::json::Object;
 use crate::update::{Body, Query, member};
@@ -386,25 +386,6 @@ impl Run {
             params.raw("show_alert", "true");
         }
         self.queue("answerCallbackQuery", &params.finish(), message::usual());
-    }
-
-    /// What the bot has last seen of a chat, and whether it can still be reached; none for a chat that it has not met.
-    /// Costs no call, and tells less than `getChat`, which the plugin must be allowed to call.
-    ///
-    /// ```
-    /// # use botyard_sdk::prelude::*;
-    /// fn greet(ctx: &Run, friend: i64) -> Result<(), Error> {
-    ///     if let Some(chat) = ctx.known_chat(friend)?.filter(|chat| chat.gone.is_none()) {
-    ///         ctx.enqueue("sendMessage", json!({ "chat_id": chat.id, "text": "hi" }))?;
-    ///     }
-    ///     Ok(())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// Permanently, when `getChat` is not granted; says what to add.
-    pub fn known_chat(&self, id: i64) -> Result<Option<KnownChat>, Error> {
-        host::known_chat(id).map_err(Error::permanent)
     }
 
     /// Calls any method of the Bot API now, waits for its answer, and gives the `result`. What a call has done stays

@@ -103,7 +103,7 @@ fn listed(list: &ChatList) -> String {
             let title = chat.title.replace(['\n', '\t'], " ");
             let gone =
                 chat.gone.as_ref().map_or_else(String::new, |why| format!("{} UTC: {why}", utc(chat.gone_since)));
-            [chat.id.to_string(), kind.to_owned(), utc(chat.seen)[..10].to_owned(), username, title, gone]
+            [chat.id.to_string(), kind.to_owned(), utc(chat.seen).chars().take(10).collect(), username, title, gone]
         })
         .collect();
     let more = if list.next.is_some() { "… and more; --limit shows more, --all every one\n" } else { "" };

@@ -329,8 +329,11 @@ impl Context {
             match op {
                 Op::Append { prefix, value } => {
                     if let Some((lane, row)) = outbox::parse_lane_prefix(prefix).zip(OutboxRow::decode(value).ok()) {
-                        let lane = self.sender.chats().lane(lane);
-                        *prefix = outbox::lane_prefix(self.bot, lane);
+                        let chats_own = self.sender.chats().lane(lane);
+                        if chats_own != lane {
+                            *prefix = outbox::lane_prefix(self.bot, chats_own);
+                        }
+                        let lane = chats_own;
                         if is_chat_action(&row.method) {
                             actions.push(row.params);
                             return false;

@@ -23,7 +23,9 @@ use crate::domain::Lane;
 use crate::store::rows::outbox::{self, Delivery, OutboxRow};
 use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Commit, CommitError, Op};
-use crate::telegram::{Error, Refusal, chats_of, is_of_name};
+use crate::telegram::Error;
+
+mod chats;
 
 /// What is in flight may take so long to end after the stop signal.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -491,45 +493,6 @@ impl Loop<'_> {
             tracing::warn!(chat_id, ?wait, "flood control: the chat has to wait");
         } else {
             tracing::debug!(chat_id, ?wait, "flood control: the chat has to wait");
-        }
-    }
-
-    fn note_wait(&mut self, lane: Lane, until: Instant, now: Instant) {
-        self.floods.note(lane, until, now);
-        if until - now > VERY_LONG_FLOOD {
-            self.shared.long_floods.send_modify(|chats| {
-                chats.retain(|_, until| *until > now);
-                chats.insert(lane, until);
-            });
-        }
-    }
-
-    /// A chat that has shut the bot out is marked as one that can't be reached.
-    fn note_refusal(&self, lane: Lane, params: &[u8], error: &Error) {
-        let Lane::Chat(chat) = self.shared.chats.lane(lane) else { return };
-        if let (Some(Refusal::ChatGone), Error::Refused { code, description, .. }) = (error.refusal(), error)
-            // Where a call names two chats, it may be the other one that is not there.
-            && std::str::from_utf8(params).is_ok_and(|params| chats_of(params).len() <= 1)
-            && !is_of_name(Lane::Chat(chat))
-        {
-            self.shared.chats.shut_out(chat, *code, description);
-        }
-    }
-
-    /// Lanes that have turned out to be of one chat go on as one.
-    fn join_lanes(&mut self, now: Instant) {
-        if self.lanes_changed.has_changed().unwrap_or(false) {
-            self.lanes_changed.mark_unchanged();
-            for lane in self.schedule.lanes_with_other_names() {
-                self.join_lane(lane, now);
-            }
-        }
-    }
-
-    fn join_lane(&mut self, lane: Lane, now: Instant) {
-        let chat = self.shared.chats.lane(lane);
-        if chat != lane {
-            self.schedule.join(lane, chat, now);
         }
     }
 
