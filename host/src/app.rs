@@ -22,6 +22,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::admin::{self, Readiness};
+use crate::chats::Chats;
 use crate::config::{AllowedUpdates, Config};
 use crate::dispatch::{self, Dispatcher, Routes};
 use crate::domain::BotId;
@@ -154,7 +155,10 @@ impl Start {
         };
         let routes = Routes::new(entries);
 
-        let sender = Sender::new(store.clone(), client.clone(), bot, send_settings(&config), Some(files));
+        let chats = Chats::open(store.clone(), bot)?;
+        chats.keep_answers_for(config.send.cache_ttl);
+        chats.finish_moves().await?;
+        let sender = Sender::new(store.clone(), client.clone(), bot, chats, send_settings(&config), Some(files));
         sender.acknowledge_after(config.dispatch.acknowledge_callbacks);
         let (dispatcher, arrivals) = Dispatcher::new(
             store.clone(),
@@ -192,6 +196,7 @@ impl Start {
         let api = admin::Api { store: path, operator: operator.clone(), orders };
         let admin = tokio::spawn(admin::serve(admin, parts.readiness.clone(), api, stages.last.subscribe()));
         let health = tokio::spawn(identity::follow_health(parts.clone(), heard));
+        let floods = tokio::spawn(identity::follow_floods(parts.clone()));
         let naming = tokio::spawn(identity::learn(parts.clone(), client.clone(), username));
         let sending = tokio::spawn({
             let (sender, stop) = (parts.sender.clone(), stages.sending.subscribe());
@@ -240,6 +245,7 @@ impl Start {
         result = result.and(sending.await.map_err(Into::into));
         stages.last.send_replace(true);
         health.abort();
+        floods.abort();
         naming.abort();
         admin.abort();
         result
@@ -314,7 +320,14 @@ fn send_settings(config: &Config) -> SendSettings {
 
 fn allowed_updates(config: &Config, routes: &Routes) -> Option<Vec<String>> {
     match &config.intake.allowed_updates {
-        AllowedUpdates::Auto => Some(routes.kinds()),
+        AllowedUpdates::Auto => {
+            let mut kinds = routes.kinds();
+            // Who has blocked the bot is for the host to know too. No kind at all would mean most of them.
+            if !kinds.is_empty() && !kinds.iter().any(|kind| kind == "my_chat_member") {
+                kinds.push("my_chat_member".to_owned());
+            }
+            Some(kinds)
+        }
         AllowedUpdates::Only(kinds) => Some(kinds.clone()),
     }
 }

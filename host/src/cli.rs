@@ -6,6 +6,7 @@
 #![allow(clippy::print_stderr, reason = "the last words of a command go to the terminal, not to the log")]
 
 mod build;
+mod chats;
 mod check;
 mod dead;
 mod exit;
@@ -76,6 +77,7 @@ enum Command {
     Build(build::Build),
     Plugin(plugin::Plugin),
     Dead(dead::Dead),
+    Chats(chats::Chats),
     Store(store::Store),
     Unknown(unknown::Unknown),
     Webhook(webhook::Webhook),
@@ -105,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Build(build) => build.run(),
         Command::Plugin(plugin) => plugin.run(),
         Command::Dead(dead) => dead.run(),
+        Command::Chats(chats) => chats.run(),
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
         Command::Webhook(webhook) => webhook.run(),

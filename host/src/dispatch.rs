@@ -8,6 +8,7 @@
 
 mod age;
 mod answers;
+mod chats;
 mod hot;
 mod lanes;
 mod routes;

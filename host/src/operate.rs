@@ -1,9 +1,11 @@
-//! What an operator does by hand to what is stored for a bot: looks at dead letters, puts them back, drops them.
+//! What an operator does by hand to what is stored for a bot: looks at dead letters, puts them back, drops them; looks at
+//! the chats that the bot has met.
 //!
 //! The same functions serve the running host, behind the admin address, and a stopped store, behind the command line;
 //! what they answer with is JSON as it stands. Each change is one commit that checks what it rests on, so that two
 //! operators, or an operator and the host, never do half of something. Nothing here runs a plugin or sends anything.
 
+mod chats;
 mod dead;
 mod paused;
 mod private;
@@ -16,6 +18,7 @@ use tokio::sync::mpsc;
 use crate::domain::{BotId, Lane};
 use crate::store::{self, Store};
 
+pub use self::chats::{ChatEntry, ChatList, Reach};
 pub use self::dead::{Letter, List, Summary};
 
 /// What can be done to one bot's part of a store. Cheap to clone.

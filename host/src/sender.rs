@@ -16,14 +16,16 @@
 //! - Every row ends as delivered, refused, expired or unknown. The last two are kept in a ledger for the operator.
 //! - Memory holds the lanes, not the rows: these are read when it is their turn.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
+use crate::chats::Chats;
 use crate::domain::{BotId, Lane};
 use crate::files::Files;
 use crate::store::rows::outbox::Priority;
@@ -34,11 +36,13 @@ use crate::telegram::{Client, lane_of};
 mod acknowledge;
 mod acting;
 mod action;
+mod attempt;
 mod backlog;
 mod decide;
 mod direct;
 mod downloads;
 mod edits;
+mod floods;
 mod ledger;
 mod outbound;
 mod run;
@@ -102,6 +106,9 @@ struct Shared {
     downloads: Downloads,
     /// Calls in flight that don't count as such: they wait for an upload.
     aside: Arc<AtomicUsize>,
+    chats: Chats,
+    /// Chats that have to wait for long, and until when.
+    long_floods: watch::Sender<BTreeMap<Lane, Instant>>,
 }
 
 /// What waits for the task.
@@ -134,7 +141,14 @@ impl Sender {
     /// To be made before anything commits calls: it looks here for what an earlier process left (a second or
     /// less for 100,000 chats); what comes later, [`Sender::committed`] tells.
     #[must_use]
-    pub fn new(store: Store, client: Arc<Client>, bot: BotId, settings: SendSettings, files: Option<Files>) -> Self {
+    pub fn new(
+        store: Store,
+        client: Arc<Client>,
+        bot: BotId,
+        chats: Chats,
+        settings: SendSettings,
+        files: Option<Files>,
+    ) -> Self {
         let inbox = Inbox {
             backlog: Some(backlog::read(&store, bot)),
             committed: Vec::new(),
@@ -158,6 +172,8 @@ impl Sender {
             uploads: files.map(Uploads::new),
             downloads: Downloads::default(),
             aside: Arc::default(),
+            chats,
+            long_floods: watch::channel(BTreeMap::new()).0,
         };
         Self { shared: Arc::new(shared) }
     }
@@ -199,6 +215,18 @@ impl Sender {
     pub fn reconfigure(&self, settings: SendSettings) {
         self.shared.inbox().settings = settings;
         self.shared.wake.notify_one();
+    }
+
+    /// What is known of chats.
+    #[must_use]
+    pub fn chats(&self) -> &Chats {
+        &self.shared.chats
+    }
+
+    /// Chats that Telegram makes wait for longer than five minutes, and until when.
+    #[must_use]
+    pub fn long_floods(&self) -> watch::Receiver<BTreeMap<Lane, Instant>> {
+        self.shared.long_floods.subscribe()
     }
 
     /// True while Telegram refuses the token: all calls wait then, but for one now and then that tries.

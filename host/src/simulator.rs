@@ -52,7 +52,7 @@ pub use error::Error;
 pub use faults::{Action, Fault, Rule};
 pub use files::Uploaded;
 pub use model::{Chat, ChatKind, Entity, Message, Sender, Topic, User};
-pub use people::{Done, Say};
+pub use people::{Done, MoveNote, Say};
 pub use queries::Query;
 
 use hub::Hub;
@@ -247,7 +247,15 @@ impl Simulator {
 
     /// Makes a supergroup of a group; answers its id.
     pub fn upgrade_group(&self, group: i64) -> Result<i64, Error> {
-        people::upgrade(&mut self.hub().world(), group)
+        self.move_group(group, &[MoveNote::To, MoveNote::From])
+    }
+
+    /// The same with these words about it, each as often and in the order as given.
+    ///
+    /// # Errors
+    /// When there is no such group.
+    pub fn move_group(&self, group: i64, notes: &[MoveNote]) -> Result<i64, Error> {
+        people::upgrade(&mut self.hub().world(), group, notes)
     }
 
     /// Any update, as it is, but for its `update_id`. It may be one that no client could read.

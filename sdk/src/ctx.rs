@@ -1,6 +1,7 @@
 //! What a handler is given: the event, and everything it can ask of the host.
 
 mod action;
+mod chats;
 mod files;
 mod message;
 mod storage;

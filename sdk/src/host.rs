@@ -20,6 +20,7 @@ mod imports {
     pub(crate) use schedule::timers::{after as timer_after, at as timer_at, cancel as timer_cancel};
     pub(crate) use storage::key_value::{delete, get, increment, scan, set};
     pub(crate) use telegram::bot_api::{call, enqueue, keep_action};
+    pub(crate) use telegram::chats::known as known_chat;
 }
 
 #[cfg(not(target_arch = "wasm32"))]

@@ -62,6 +62,7 @@ pub use state::{NoState, OldState, State};
 pub use update::User;
 
 pub use bindings::botyard::telegram::bot_api::Priority;
+pub use bindings::botyard::telegram::chats::KnownChat;
 pub use bindings::botyard::types::types::{Event, Timer, Update};
 
 /// All that a plugin usually needs: `use botyard_sdk::prelude::*;`.

@@ -93,6 +93,13 @@ impl<P: Plugin> Bot<P> {
         self
     }
 
+    /// Lets the bot have met a chat, for [`Run::known_chat`](crate::Run::known_chat).
+    #[must_use]
+    pub fn knows(mut self, chat: crate::KnownChat) -> Self {
+        self.world.chats.insert(chat.id, chat);
+        self
+    }
+
     /// The name of the conversation's state, if it has one.
     #[must_use]
     pub fn state(&self) -> Option<&str> {

@@ -5,6 +5,7 @@
 
 mod e2e {
     mod answers;
+    mod chats;
     mod conversations;
     mod crash;
     mod files;

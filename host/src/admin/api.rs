@@ -7,6 +7,7 @@
 //! - `GET /api/host`: which store and bot these are
 //! - `GET /api/dead?limit=…&plugin=…`, `GET /api/dead/{number}?payload=true`
 //! - `POST /api/dead/retry`, `POST /api/dead/drop`: `{"numbers": [1, 2]}` or `{"all": {"plugin": null}}`
+//! - `GET /api/chats?limit=…&after=…&reach=…`
 //! - `GET /api/plugins`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`
 //! - `POST /api/webhook/set`
 
@@ -25,9 +26,9 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::plugins::{self, Order};
-use crate::domain::BotId;
+use crate::domain::{BotId, ChatId};
 use crate::guard;
-use crate::operate::{self, Letter, List, Operator, Outcome, Selection};
+use crate::operate::{self, ChatList, Letter, List, Operator, Outcome, Reach, Selection};
 
 /// Thousands of numbers, and no more.
 const BODY_LIMIT: usize = 256 << 10;
@@ -76,6 +77,7 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/api/dead/{number}", get(show))
         .route("/api/dead/retry", post(retry))
         .route("/api/dead/drop", post(drop_letters))
+        .route("/api/chats", get(chats))
         .route("/api/plugins", get(plugins::list))
         .route("/api/webhook/set", post(plugins::set_webhook))
         .route("/api/plugins/{name}/{action}", post(plugins::change))
@@ -147,4 +149,17 @@ async fn retry(State(api): State<Api>, which: Result<Json<Selection>, JsonReject
 
 async fn drop_letters(State(api): State<Api>, which: Result<Json<Selection>, JsonRejection>) -> Answer<Outcome> {
     Ok(Json(api.operator.drop_letters(&which?.0).await?))
+}
+
+#[derive(Deserialize)]
+struct Chats {
+    limit: Option<usize>,
+    after: Option<i64>,
+    #[serde(default)]
+    reach: Reach,
+}
+
+async fn chats(State(api): State<Api>, Query(wanted): Query<Chats>) -> Answer<ChatList> {
+    let limit = wanted.limit.unwrap_or(LIMIT).min(MAX_LIMIT);
+    Ok(Json(api.operator.chats(wanted.after.map(ChatId), limit, wanted.reach)?))
 }

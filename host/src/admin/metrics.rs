@@ -41,10 +41,13 @@ const ALL: &[(&str, Kind, &str)] = &[
          inbox, pending",
     ),
     ("botyard_lanes", Gauge, "Conversations with events that wait or are being handled"),
+    ("botyard_chat_cache_total", Counter, "Questions for a chat that a kept answer might answer, by result"),
+    ("botyard_chats_moved_total", Counter, "Groups that have become supergroups and took along what belongs to them"),
     ("botyard_reloads_total", Counter, "New versions of plugins that were to be loaded, by plugin and outcome"),
     ("botyard_run_cpu_seconds", Histogram, "Processor time of one run, by plugin"),
     ("botyard_send_dropped_total", Counter, "Queued calls that were not delivered, by reason"),
     ("botyard_send_flood_waits_total", Counter, "Times that Telegram told a chat's calls to wait"),
+    ("botyard_send_flooded_chats", Gauge, "Chats that have to wait for flood control"),
     ("botyard_send_long_floods_total", Counter, "Times that Telegram told a chat to wait for more than five minutes"),
     (
         "botyard_send_pauses_total",

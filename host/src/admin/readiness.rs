@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::config::redaction::redact;
 use crate::domain::PluginName;
@@ -24,6 +25,8 @@ struct State {
     paused_plugins: BTreeSet<PluginName>,
     config_failure: Option<String>,
     store_failure: Option<String>,
+    /// Which chats wait for flood control, and until when.
+    floods: BTreeMap<String, Instant>,
     is_stopping: bool,
 }
 
@@ -44,7 +47,7 @@ pub struct Report {
 /// One thing that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// `intake`, `store`, `host`, `config` or `plugins.NAME`.
+    /// `intake`, `store`, `host`, `config`, `send` or `plugins.NAME`.
     pub part: String,
     /// For people.
     pub reason: String,
@@ -89,6 +92,11 @@ impl Readiness {
         self.lock().config_failure = Some(reason.into());
     }
 
+    /// These lanes have to wait for long, until then, and no others. The bot stays ready.
+    pub fn chats_flooded(&self, chats: BTreeMap<String, Instant>) {
+        self.lock().floods = chats;
+    }
+
     /// The store has failed, for good: the host is going to stop.
     pub fn store_failed(&self, reason: impl Into<String>) {
         self.lock().store_failure = Some(reason.into());
@@ -119,6 +127,7 @@ impl Readiness {
             |name: &PluginName| reason(&format!("plugins.{name}"), "an operator has paused it: its events wait");
         notes.extend(state.paused_plugins.iter().map(paused));
         notes.extend(state.config_failure.iter().map(|why| reason("config", why)));
+        notes.extend(flood_note(&state.floods, Instant::now()).map(|why| reason("send", &why)));
         notes.extend(state.intake.notes.values().map(|why| reason("intake", why)));
         let webhook = state.intake.webhook.clone().map(shown);
         Report { ready: reasons.is_empty(), reasons, notes, webhook }
@@ -145,4 +154,16 @@ fn shown(mut info: WebhookInfo) -> WebhookInfo {
     info.url = redact(&info.url).into_owned();
     info.last_error_message = info.last_error_message.map(|message| redact(&message).into_owned());
     info
+}
+
+/// One note for all of them, that names the one which has to wait longest.
+fn flood_note(floods: &BTreeMap<String, Instant>, now: Instant) -> Option<String> {
+    let (longest, until) = floods.iter().filter(|(_, until)| **until > now).max_by_key(|(_, until)| **until)?;
+    let wait = (*until - now).as_secs();
+    let others = match floods.values().filter(|until| **until > now).count() - 1 {
+        0 => String::new(),
+        1 => " and one other".to_owned(),
+        n => format!(" and {n} others"),
+    };
+    Some(format!("flood control: {longest} has to wait for another {wait} s{others}; something sends too much there"))
 }

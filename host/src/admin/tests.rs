@@ -187,3 +187,21 @@ async fn ready_while_polls_are_young_plugins_serve_and_the_store_works() {
     readiness.stopping();
     assert_eq!(reasons(), ["host: the host is stopping", "store: the disk is full"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn chats_that_wait_for_long_are_told_of_until_their_time_is_over() {
+    let readiness = Readiness::default();
+    readiness.intake(heard());
+    let now = tokio::time::Instant::now();
+    let floods =
+        [("chat 5", 400), ("chat 6", 6775)].map(|(lane, wait)| (lane.to_owned(), now + Duration::from_secs(wait)));
+    readiness.chats_flooded(floods.into());
+    let notes = || readiness.report().notes.into_iter().map(|note| (note.part, note.reason)).collect::<Vec<_>>();
+    let [(part, reason)] = &notes()[..] else { panic!("{:?}", notes()) };
+    assert!(part == "send" && reason.contains("chat 6 has to wait for another 6775 s and one other"), "{reason}");
+    assert!(readiness.report().ready);
+    tokio::time::advance(Duration::from_secs(401)).await;
+    assert!(notes()[0].1.contains("6374 s;"), "{:?}", notes());
+    tokio::time::advance(Duration::from_secs(6775)).await;
+    assert_eq!(notes(), []);
+}

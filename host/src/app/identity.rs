@@ -73,3 +73,15 @@ pub(super) async fn follow_health(parts: Arc<Parts>, mut heard: watch::Receiver<
         }
     }
 }
+
+/// Tells the readiness which chats Telegram makes wait for long.
+pub(super) async fn follow_floods(parts: Arc<Parts>) {
+    let mut floods = parts.sender.long_floods();
+    loop {
+        let chats = floods.borrow_and_update().iter().map(|(lane, until)| (lane.to_string(), *until)).collect();
+        parts.readiness.chats_flooded(chats);
+        if floods.changed().await.is_err() {
+            return;
+        }
+    }
+}

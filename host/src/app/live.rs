@@ -154,6 +154,7 @@ impl Live {
         }
         if changes.send {
             self.parts.sender.reconfigure(send_settings(&new));
+            self.parts.sender.chats().keep_answers_for(new.send.cache_ttl);
         }
         if changes.acknowledge {
             self.parts.sender.acknowledge_after(new.dispatch.acknowledge_callbacks);

@@ -12,7 +12,8 @@ use super::exit::WrongArgument;
 use crate::admin::{Failed, Host, PluginStatus};
 use crate::app;
 use crate::config::Config;
-use crate::operate::{Letter, List, Operator, Outcome, Selection};
+use crate::domain::ChatId;
+use crate::operate::{ChatList, Letter, List, Operator, Outcome, Reach, Selection};
 use crate::store::{self, Store};
 use crate::telegram::WebhookInfo;
 
@@ -73,6 +74,18 @@ impl Hand {
                 host.get("/api/dead", &std::iter::once(limit).chain(plugin).collect::<Vec<_>>()).await
             }
             Self::Stopped { operator, .. } => Ok(operator.list(limit, plugin)?),
+        }
+    }
+
+    pub(super) async fn chats(&self, after: Option<i64>, limit: usize, reach: Reach) -> anyhow::Result<ChatList> {
+        match self {
+            Self::Running(host) => {
+                let limit = ("limit", limit.to_string());
+                let after = after.map(|after| ("after", after.to_string()));
+                let query: Vec<_> = [limit, ("reach", reach.to_string())].into_iter().chain(after).collect();
+                host.get("/api/chats", &query).await
+            }
+            Self::Stopped { operator, .. } => Ok(operator.chats(after.map(ChatId), limit, reach)?),
         }
     }
 

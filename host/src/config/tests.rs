@@ -63,6 +63,7 @@ fn every_key_is_read() {
             chat_per_second = 0.5
             group_per_minute = 10
             bulk_per_second = 5
+            cache_ttl = "1h"
             [store]
             path = "/var/lib/bot"
             [i18n]
@@ -90,7 +91,13 @@ fn every_key_is_read() {
         config.dispatch,
         Dispatch { concurrency: 8, max_attempts: 2, acknowledge_callbacks: Duration::from_secs(3) }
     );
-    let send = Send { overall_per_second: 0.0, chat_per_second: 0.5, group_per_minute: 10.0, bulk_per_second: 5.0 };
+    let send = Send {
+        overall_per_second: 0.0,
+        chat_per_second: 0.5,
+        group_per_minute: 10.0,
+        bulk_per_second: 5.0,
+        cache_ttl: Duration::from_secs(3600),
+    };
     assert_eq!(config.send, send);
     assert_eq!(config.store.path, Path::new("/var/lib/bot"));
     assert_eq!(config.i18n.locales.as_deref(), Some(Path::new("/srv/texts")));

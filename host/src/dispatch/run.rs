@@ -107,6 +107,9 @@ impl Context {
         {
             return self.drop_expired(&head, &row, &kind).await;
         }
+        if let Some(rest) = self.make_way(lane, &row.event).await? {
+            return Ok(Outcome::Rest(rest));
+        }
         let handled = AssertUnwindSafe(self.handle(&head, &row)).catch_unwind().await;
         let failure = match handled {
             Ok(Ok(Ok(()))) => {
@@ -172,6 +175,7 @@ impl Context {
                 Err(CommitError::Conflict { key }) => {
                     metrics::counter!("botyard_commit_conflicts_total").increment(1);
                     contended.insert(key);
+                    self.sender.chats().pause_while_moving().await;
                 }
                 Err(CommitError::Store(error)) => return Err(error),
             }
@@ -190,7 +194,7 @@ impl Context {
             now,
             seed: seed(self.bot, head.number),
             conversation: Conversation::default(),
-            lane: head.lane,
+            lane: self.current_lane(&mut tx, head.lane)?,
             bot: self.bot,
             journal: self.journal(head.number, false),
             matched: Vec::new(),
@@ -209,6 +213,7 @@ impl Context {
                     return Ok(Err(Failure::paused(&plugin.name)));
                 }
                 invocation.conversation = *conversation;
+                invocation.conversation.chat = self.current_chat(&mut tx, conversation.chat)?;
                 invocation.event = plugin::Event::Timer(plugin::Timer {
                     id: *id,
                     name: name.clone(),
@@ -220,10 +225,11 @@ impl Context {
             }
         };
         let raw = String::from_utf8_lossy(raw);
-        let view = match UpdateView::parse(&raw) {
+        let mut view = match UpdateView::parse(&raw) {
             Ok(view) => view,
             Err(error) => return Ok(Err(Failure::of_host(format!("the update can't be read: {error}")))),
         };
+        self.look_at_chat(&mut tx, &mut view)?;
         let username = self.username.load();
         let command = view.command().filter(|command| command.is_for(username.as_deref().map(String::as_str)));
         let command_name = command.map(|command| command.name.to_ascii_lowercase());
@@ -325,10 +331,15 @@ impl Context {
         let mut place = 0;
         let mut sets_timer = false;
         let mut actions = Vec::new();
-        commit.ops.retain(|op| {
+        commit.ops.retain_mut(|op| {
             match op {
                 Op::Append { prefix, value } => {
                     if let Some((lane, row)) = outbox::parse_lane_prefix(prefix).zip(OutboxRow::decode(value).ok()) {
+                        let chats_own = self.sender.chats().lane(lane);
+                        if chats_own != lane {
+                            *prefix = outbox::lane_prefix(self.bot, chats_own);
+                        }
+                        let lane = chats_own;
                         if is_chat_action(&row.method) {
                             actions.push(row.params);
                             return false;

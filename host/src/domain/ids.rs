@@ -41,6 +41,20 @@ id!(
     UpdateId
 );
 
+impl ChatId {
+    /// An id of a basic group, the one kind of chat that may become another: a supergroup.
+    #[must_use]
+    pub fn is_basic_group(self) -> bool {
+        (-999_999_999_999..0).contains(&self.0)
+    }
+
+    /// An id of a supergroup or channel.
+    #[must_use]
+    pub fn is_supergroup(self) -> bool {
+        (-(1 << 52)..-1_000_000_000_000).contains(&self.0)
+    }
+}
+
 /// The name of an entry under `[plugins]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]

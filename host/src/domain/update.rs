@@ -66,6 +66,12 @@ pub struct UpdateView<'a> {
     pub text: Option<Cow<'a, str>>,
     /// What the pressed button carries.
     pub callback_data: Option<Cow<'a, str>>,
+    /// The group that has become a supergroup, and that supergroup: what a service message in either says.
+    pub moved: Option<(ChatId, ChatId)>,
+    /// The chat's object as it stands, unread.
+    pub chat_object: Option<&'a str>,
+    /// The whole content, unread.
+    pub content: &'a str,
 }
 
 /// A command at the beginning of a text.
@@ -95,11 +101,14 @@ impl<'a> UpdateView<'a> {
     }
 
     fn read(&mut self, content: &'a RawValue) {
+        self.content = content.get();
         let content = Fields::of(content);
         // A button's message tells where it was pressed; its sender is the bot.
         let place = content.message.map(Fields::of);
         let place = place.as_ref().unwrap_or(&content);
-        if let Some(chat) = place.chat.or(content.voter_chat).or(content.actor_chat).map(Fields::of) {
+        if let Some(object) = place.chat.or(content.voter_chat).or(content.actor_chat) {
+            let chat = Fields::of(object);
+            self.chat_object = Some(object.get());
             self.chat = chat.id.and_then(integer).map(ChatId);
             self.chat_type = chat.kind.and_then(string);
         }
@@ -116,6 +125,12 @@ impl<'a> UpdateView<'a> {
             self.text = content.text.or(content.caption).and_then(string);
         }
         self.callback_data = content.data.and_then(string);
+        let other = |id: Option<&'a RawValue>| id.and_then(integer).map(ChatId);
+        self.moved = match (self.chat, other(content.moved_to), other(content.moved_from)) {
+            (Some(group), Some(to), _) => Some((group, to)),
+            (Some(to), None, Some(group)) => Some((group, to)),
+            _ => None,
+        };
     }
 
     /// Why it can't be handled as an update, if that is so.
@@ -246,6 +261,8 @@ struct Fields<'a> {
     text: Option<&'a RawValue>,
     caption: Option<&'a RawValue>,
     data: Option<&'a RawValue>,
+    moved_to: Option<&'a RawValue>,
+    moved_from: Option<&'a RawValue>,
 }
 
 impl<'a> Fields<'a> {
@@ -284,6 +301,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
                         "text" => &mut fields.text,
                         "caption" => &mut fields.caption,
                         "data" => &mut fields.data,
+                        "migrate_to_chat_id" => &mut fields.moved_to,
+                        "migrate_from_chat_id" => &mut fields.moved_from,
                         _ => {
                             map.next_value::<IgnoredAny>()?;
                             continue;
@@ -351,6 +370,18 @@ mod tests {
         assert_eq!(view.message_id, Some(8));
         assert_eq!(view.callback_data.as_deref(), Some("menu:back"));
         assert_eq!(view.text, None, "the text of the button's message is not what the user said");
+    }
+
+    #[test]
+    fn either_service_message_tells_of_a_group_that_moved() {
+        let moved = |fields: &str| parse(&format!(r#"{{"update_id":1,"message":{{{fields}}}}}"#)).moved;
+        let (group, to) = (ChatId(-5), ChatId(-1_000_000_000_009));
+        assert_eq!(moved(r#""chat":{"id":-5},"migrate_to_chat_id":-1000000000009"#), Some((group, to)));
+        assert_eq!(moved(r#""chat":{"id":-1000000000009},"migrate_from_chat_id":-5"#), Some((group, to)));
+        assert_eq!(moved(r#""chat":{"id":-5},"reply_to_message":{"migrate_to_chat_id":-1000000000009}"#), None);
+        assert_eq!(moved(r#""chat":{"id":-5},"migrate_to_chat_id":"soon""#), None);
+        assert!(group.is_basic_group() && !group.is_supergroup() && to.is_supergroup() && !to.is_basic_group());
+        assert!(!ChatId(5).is_basic_group() && !ChatId(-1_000_000_000_000).is_supergroup());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::*;
+use crate::chats::Chats;
 use crate::domain::BotId;
 use crate::sender::{SendSettings, Sender};
 use crate::store::Store;
@@ -131,7 +132,8 @@ impl Running {
         let (arrivals, _) = mpsc::unbounded_channel();
         let limits =
             SendSettings { overall_per_second: 0.0, chat_per_second: 0.0, group_per_minute: 0.0, bulk_per_second: 0.0 };
-        let sender = Sender::new(store.clone(), client.clone(), BOT, limits, None);
+        let chats = Chats::open(store.clone(), BOT).unwrap();
+        let sender = Sender::new(store.clone(), client.clone(), BOT, chats, limits, None);
         let parts = Parts { store, client, bot: BOT, allowed_updates, arrivals, sender, status: status_sender };
         let (stop, stopping) = watch::channel(false);
         let task = tokio::spawn(Intake { parts, settings: changing, orders: ordered }.run(stopping));

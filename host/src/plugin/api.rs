@@ -22,8 +22,10 @@ use super::version::Context;
 use super::{Journal, Outbound};
 use crate::domain::{BotId, ChatId, Conversation, Lane, ThreadId, UserId};
 use crate::store::Tx;
+use crate::store::rows::moved;
 
 mod bot_api;
+mod chats;
 mod clock;
 mod config;
 mod files;
@@ -164,6 +166,11 @@ impl Run {
     /// has no error to give: the run ends.
     fn charge_read(&mut self, bytes: usize) -> wasmtime::Result<()> {
         self.charge_data(READ_BYTES + bytes).map_err(wasmtime::Error::msg)
+    }
+
+    /// The chat that is meant by an id that the guest has from somewhere: a group may have moved since.
+    fn chat(&mut self, chat: ChatId) -> wasmtime::Result<ChatId> {
+        moved::current(&mut self.tx, self.bot, chat).map_err(failed)
     }
 
     /// The moment from which on something that lives `ttl` seconds is gone; 0 for never.

@@ -16,10 +16,11 @@ use super::Error;
 const EXPORT: &str = "botyard:plugin/handler@0.1.0";
 
 /// What a plugin may import.
-const OFFERED: [&str; 11] = [
+const OFFERED: [&str; 12] = [
     "botyard:types/types@0.1.0",
     "botyard:telegram/bot-api@0.1.0",
     "botyard:files/files@0.1.0",
+    "botyard:telegram/chats@0.1.0",
     "botyard:fsm/conversation@0.1.0",
     "botyard:storage/key-value@0.1.0",
     "botyard:i18n/catalogs@0.1.0",

@@ -118,17 +118,27 @@ struct Entry {
 pub(super) struct Cursor(Vec<usize>);
 
 impl Journal {
-    /// What an earlier attempt was answered, if it made this call. A call made twice counts twice.
+    /// What an earlier attempt was answered, if it made this call. A call made twice counts twice. `now` gives the
+    /// parameters of a call that names chats by ids that are not theirs any more.
     pub(super) fn recall(
         &self,
         cursor: &mut Cursor,
         plugin: &PluginName,
         method: &str,
         params: &str,
+        mut now: impl FnMut(&str) -> Option<String>,
     ) -> Option<Result<String, CallError>> {
         let entries = self.entries();
+        let mut wanted = None;
         let found = entries.iter().enumerate().position(|(index, entry)| {
-            !cursor.0.contains(&index) && entry.plugin == *plugin && entry.method == method && entry.params == params
+            if cursor.0.contains(&index) || entry.plugin != *plugin || entry.method != method {
+                return false;
+            }
+            if entry.params == params {
+                return true;
+            }
+            let wanted: &String = wanted.get_or_insert_with(|| now(params).unwrap_or_else(|| params.to_owned()));
+            now(&entry.params).as_ref().unwrap_or(&entry.params) == wanted
         })?;
         cursor.0.push(found);
         let lost = "an earlier attempt at this event ended before the answer came";
@@ -179,7 +189,7 @@ mod tests {
 
     fn make(journal: &Journal, cursor: &mut Cursor, params: &str, answer: Result<String, CallError>) {
         let plugin = PluginName::new("shop");
-        assert_eq!(journal.recall(cursor, &plugin, METHOD, params), None);
+        assert_eq!(journal.recall(cursor, &plugin, METHOD, params, |_| None), None);
         let place = journal.begin(cursor, &plugin, METHOD, params);
         journal.finish(place, &answer);
     }
@@ -193,12 +203,12 @@ mod tests {
         make(&journal, &mut first, "{}", Ok("2".into()));
 
         let mut second = Cursor::default();
-        let mut recall = |params| journal.recall(&mut second, &plugin, METHOD, params);
+        let mut recall = |params| journal.recall(&mut second, &plugin, METHOD, params, |_| None);
         assert_eq!(recall("{\"a\":1}"), None);
         assert_eq!(recall("{}"), Some(Ok("1".into())));
         assert_eq!(recall("{}"), Some(Ok("2".into())));
         assert_eq!(recall("{}"), None);
-        assert_eq!(journal.recall(&mut Cursor::default(), &PluginName::new("other"), METHOD, "{}"), None);
+        assert_eq!(journal.recall(&mut Cursor::default(), &PluginName::new("other"), METHOD, "{}", |_| None), None);
     }
 
     #[test]
@@ -212,8 +222,22 @@ mod tests {
         ] {
             let journal = Journal::default();
             make(&journal, &mut Cursor::default(), "{}", Err(error.clone()));
-            let again = journal.recall(&mut Cursor::default(), &PluginName::new("shop"), METHOD, "{}");
+            let again = journal.recall(&mut Cursor::default(), &PluginName::new("shop"), METHOD, "{}", |_| None);
             assert_eq!(again, kept.then_some(Err(error)));
+        }
+    }
+
+    #[test]
+    fn a_call_that_names_a_group_by_its_old_id_is_the_same_call() {
+        let journal = Journal::default();
+        let plugin = PluginName::new("shop");
+        make(&journal, &mut Cursor::default(), r#"{"chat_id":-5}"#, Ok("1".into()));
+        let now = |params: &str| params.contains("-5}").then(|| params.replace("-5}", "-1005}"));
+        for (params, found) in
+            [(r#"{"chat_id":-1005}"#, true), (r#"{"chat_id":-5}"#, true), (r#"{"chat_id":-6}"#, false)]
+        {
+            let again = journal.recall(&mut Cursor::default(), &plugin, METHOD, params, now);
+            assert_eq!(again.is_some(), found, "{params}");
         }
     }
 
@@ -222,7 +246,7 @@ mod tests {
         let journal = Journal::default();
         let plugin = PluginName::new("shop");
         journal.begin(&mut Cursor::default(), &plugin, METHOD, "{}");
-        let again = journal.recall(&mut Cursor::default(), &plugin, METHOD, "{}");
+        let again = journal.recall(&mut Cursor::default(), &plugin, METHOD, "{}", |_| None);
         assert!(matches!(again, Some(Err(CallError::UnknownOutcome(_)))));
     }
 }

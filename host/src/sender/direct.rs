@@ -11,8 +11,9 @@ use tokio::sync::oneshot;
 use tokio::time::{self, Instant};
 
 use super::action::is_chat_action;
+use super::attempt::attempt;
 use super::decide::{self, History, Next};
-use super::{CALL_DEADLINE, METHOD, Sender, Shared, uploads};
+use super::{CALL_DEADLINE, METHOD, Sender, Shared};
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::domain::{Lane, PluginName};
@@ -45,13 +46,13 @@ impl Direct {
     }
 
     /// One attempt.
-    pub(super) async fn make(&self, shared: &Shared) -> Result<Bytes, Error> {
+    pub(super) async fn make(&self, shared: &Shared, lane: Lane) -> Result<Bytes, Error> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if self.files.is_empty() {
-            return shared.client.call(&self.method, self.params.clone(), left.min(CALL_DEADLINE)).await;
+            return attempt(shared, lane, &self.method, self.params.clone(), &[], left.min(CALL_DEADLINE)).await;
         }
         let files: Vec<_> = self.files.iter().map(|file| file.attached.clone()).collect();
-        let call = uploads::call(shared, &self.method, &self.params, &files, left);
+        let call = attempt(shared, lane, &self.method, self.params.clone(), &files, left);
         let late = |_| Err(unknown(&self.method, &format!("its files were not sent within {left:?}")));
         time::timeout(left, call).await.unwrap_or_else(late)
     }
@@ -110,7 +111,11 @@ impl Sender {
         files: Vec<Attachment>,
         deadline: Duration,
     ) -> Result<String, Error> {
-        let lane = lane_of(method, &params);
+        let given = lane_of(method, &params);
+        if let Some(answer) = self.shared.chats.full(given, method, &params) {
+            return Ok(answer);
+        }
+        let lane = self.shared.chats.lane(given);
         let deadline = Instant::now() + deadline;
         let reads = method.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("get"));
         let params = Bytes::from(params);
@@ -123,7 +128,7 @@ impl Sender {
                 Err(_) => Err(unknown(method, "there was no answer in time")),
             }
         } else if (reads || lane.is_urgent()) && files.is_empty() {
-            self.call_at_once(method, params.clone(), deadline, reads).await
+            self.call_at_once(given, method, params.clone(), deadline, reads).await
         } else {
             let (reply, answer) = oneshot::channel();
             let direct = Direct {
@@ -152,6 +157,9 @@ impl Sender {
                 }
                 let mut result = text(result);
                 self.shared.client.redact(&mut result);
+                if let Ok(params) = std::str::from_utf8(&params) {
+                    self.shared.chats.keep_answer(given, method, params, &result);
+                }
                 Ok(result)
             }
             Err(error) => {
@@ -175,11 +183,18 @@ impl Sender {
         }
     }
 
-    async fn call_at_once(&self, method: &str, params: Bytes, deadline: Instant, reads: bool) -> Result<Bytes, Error> {
+    async fn call_at_once(
+        &self,
+        lane: Lane,
+        method: &str,
+        params: Bytes,
+        deadline: Instant,
+        reads: bool,
+    ) -> Result<Bytes, Error> {
         let mut failures = 0;
         loop {
-            let attempt = deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
-            let error = match self.shared.client.call(method, params.clone(), attempt).await {
+            let time = deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
+            let error = match attempt(&self.shared, lane, method, params.clone(), &[], time).await {
                 Ok(result) => return Ok(result),
                 Err(error) => error,
             };

@@ -10,12 +10,14 @@ use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
 use super::action::{self, Action, Actions};
+use super::attempt::attempt;
 use super::decide::{self, History, Next};
 use super::direct::{self, Direct};
+use super::floods::Floods;
 use super::ledger::Ledger;
 use super::schedule::{End, Paused, Schedule, Work};
 use super::weight::weight_of;
-use super::{CALL_DEADLINE, Shared, backlog, edits, uploads};
+use super::{CALL_DEADLINE, Shared, backlog, edits};
 use crate::clock::unix_millis;
 use crate::domain::Lane;
 use crate::store::rows::file::{self, Attached, Hash};
@@ -23,6 +25,8 @@ use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow};
 use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Commit, CommitError, Op};
 use crate::telegram::{self, Error};
+
+mod chats;
 
 /// What is in flight may take so long to end after the stop signal.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -76,6 +80,9 @@ struct Loop<'a> {
     last_success: Option<Instant>,
     ledger: Ledger,
     actions: Actions,
+    floods: Floods,
+    /// Told when lanes turn out to be one chat's.
+    lanes_changed: watch::Receiver<u64>,
 }
 
 pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
@@ -93,6 +100,8 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         last_success: None,
         ledger: Ledger::new(shared.bot),
         actions: Actions::default(),
+        floods: Floods::default(),
+        lanes_changed: shared.chats.lanes_changed(),
     };
     let told_to_stop = async move {
         // Whoever drops the signal has gone, which is a reason to stop as well.
@@ -148,8 +157,11 @@ impl Loop<'_> {
         let unix_now = unix_millis();
         for waiting in backlog {
             self.backlog_end = self.backlog_end.max(waiting.last);
+            self.join_lane(waiting.lane, now);
             if waiting.not_before > unix_now {
-                self.schedule.block(waiting.lane, now + Duration::from_millis(waiting.not_before - unix_now), now);
+                let until = now + Duration::from_millis(waiting.not_before - unix_now);
+                self.schedule.block(waiting.lane, until, now);
+                self.note_wait(waiting.lane, until, now);
             }
             self.schedule.add(waiting.lane, waiting.head, waiting.last, waiting.priority, now);
         }
@@ -171,12 +183,16 @@ impl Loop<'_> {
             *settings = wanted;
             self.schedule.reconfigure(settings, now);
         }
+        self.floods.forget_past(now);
+        self.join_lanes(now);
         self.queued += committed.len() as u64;
         for (lane, number, priority) in committed {
+            self.join_lane(lane, now);
             self.schedule.add(lane, number, number, priority, now);
             self.pass_on(lane, number, now);
         }
         for (lane, direct) in direct {
+            self.join_lane(lane, now);
             self.schedule.add_direct(lane, direct, now);
         }
         for action in actions {
@@ -204,7 +220,7 @@ impl Loop<'_> {
                 Done::Row { lane, number, ending }
             }),
             Work::Direct { lane, direct } => self.calls.spawn(async move {
-                let result = direct.make(&shared).await;
+                let result = direct.make(&shared, lane).await;
                 Done::Direct { lane, direct, result }
             }),
         };
@@ -274,6 +290,7 @@ impl Loop<'_> {
                 self.note_success(now);
                 tracing::warn!(%plugin, chat_id, event = row.event, "{error}");
                 counter!("botyard_send_dropped_total", "reason" => error.outcome()).increment(1);
+                self.note_refusal(lane, params, error);
                 self.row_done(lane, number, &row.files, 1, now);
             }
             Next::GiveUp => {
@@ -353,6 +370,7 @@ impl Loop<'_> {
                     let row = direct::entry(&direct.plugin, &direct.method, lane, &direct.params, &error);
                     self.ledger.keep(&self.shared.store, &row, &mut self.ops);
                 }
+                self.note_refusal(lane, &direct.params, &error);
                 direct.answer(Err(error));
                 self.schedule.finish(lane, End::DirectDone, weight, until.filter(|_| is_flood), now);
             }
@@ -477,6 +495,7 @@ impl Loop<'_> {
         counter!("botyard_send_flood_waits_total").increment(1);
         let chat_id = chat_of(lane);
         let paused = self.schedule.flooded(lane, now + wait, now);
+        self.note_wait(lane, now + wait, now);
         // A direct call has no row of its own to remember it.
         if let Some((head, _)) = self.schedule.blocked_head(lane, now) {
             self.pass_on(lane, head, now);
@@ -548,12 +567,7 @@ async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
         }
     }
     let params = Bytes::from(std::mem::take(&mut row.params));
-    let result = if row.files.is_empty() {
-        shared.client.call(&row.method, params.clone(), CALL_DEADLINE).await
-    } else {
-        uploads::call(shared, &row.method, &params, &row.files, CALL_DEADLINE).await
-    };
-    match result {
+    match attempt(shared, lane, &row.method, params.clone(), &row.files, CALL_DEADLINE).await {
         Err(error) if row.fallback == Fallback::Plain && error.is_bad_markup() => {
             without_markup(shared, lane, number, row, params, error).await
         }

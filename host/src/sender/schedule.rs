@@ -19,10 +19,12 @@ use crate::domain::Lane;
 use crate::limit::{Pace, Quota};
 use crate::store::rows::outbox::Priority;
 
+mod kin;
 mod lane;
 mod quotas;
 mod scope;
 
+use kin::Kin;
 use lane::{CLASSES, Class, LaneState, Phase};
 use quotas::Quotas;
 pub(super) use scope::Paused;
@@ -60,6 +62,7 @@ pub(super) struct Schedule {
     overall: Pace,
     bulk: Pace,
     scope: Scope,
+    kin: Kin,
     in_flight: usize,
     /// Of those, the ones that only wait for an upload, or make one.
     aside: Arc<AtomicUsize>,
@@ -78,6 +81,7 @@ impl Schedule {
             overall: Pace::default(),
             bulk: Pace::default(),
             scope: Scope::default(),
+            kin: Kin::default(),
             in_flight: 0,
             aside: Arc::default(),
             halted_until: None,
@@ -182,9 +186,11 @@ impl Schedule {
     /// A call was flooded, and nothing of its lane goes before `until`; to be told before its end. Answers with what is
     /// paused because this was one flood too many.
     pub(super) fn flooded(&mut self, id: Lane, until: Instant, now: Instant) -> Option<Paused> {
-        if let Some(lane) = self.lanes.get_mut(&id) {
-            lane.slow_down(until, now);
-            lane.blocked_until = lane.blocked_until.max(Some(until));
+        for id in self.kin.heir(id).into_iter().chain([id]) {
+            if let Some(lane) = self.lanes.get_mut(&id) {
+                lane.slow_down(until, now);
+                lane.blocked_until = lane.blocked_until.max(Some(until));
+            }
         }
         self.scope.flooded(id, until - now, now)
     }
@@ -220,14 +226,19 @@ impl Schedule {
         }
         lane.phase = Phase::Settling;
         self.settle(id, now);
+        self.charge_heir(id, weight, now);
+        self.release(id, now);
     }
 
     /// True if a chat action would be of use and harm nobody.
     pub(super) fn may_act(&self, id: Lane, now: Instant) -> bool {
         let open = self.halted_until.is_none() && self.scope.open_at(Class::Interactive).is_none();
-        open && self.lanes.get(&id).is_none_or(|lane| {
-            lane.phase != Phase::InFlight && lane.class(id).is_none() && lane.free_at(self.quotas.of(id), now) <= now
-        })
+        open && !self.is_held(id)
+            && self.lanes.get(&id).is_none_or(|lane| {
+                lane.phase != Phase::InFlight
+                    && lane.class(id).is_none()
+                    && lane.free_at(self.quotas.of(id), now) <= now
+            })
     }
 
     pub(super) fn halt(&mut self, until: Instant) {
@@ -270,10 +281,12 @@ impl Schedule {
             return None;
         }
         lane.direct.retain(|direct| !direct.is_abandoned());
-        if lane.class(id) != Some(class) {
+        if lane.class(id) != Some(class) || self.is_held(id) {
             self.settle(id, now);
+            self.release(id, now);
             return None;
         }
+        let lane = self.lanes.get_mut(&id)?;
         let work = match lane.take_direct() {
             Some(direct) => Work::Direct { lane: id, direct },
             None => Work::Row { lane: id, number: lane.head? },
@@ -307,18 +320,20 @@ impl Schedule {
             lane.direct = in_time;
             late.into_iter().for_each(|direct| direct.flooded(free_at, now));
             self.settle(id, now);
+            self.release(id, now);
         }
     }
 
     /// Puts a lane where it belongs.
     fn settle(&mut self, id: Lane, now: Instant) {
+        let (is_held, heir_free_at) = (self.is_held(id), self.heir_free_at(id, now));
         let Some(lane) = self.lanes.get_mut(&id) else { return };
         if lane.phase == Phase::InFlight {
             return;
         }
         let quota = self.quotas.of(id);
         let (class, at) = match lane.class(id) {
-            Some(class) => (Some(class), lane.free_at(quota, now)),
+            Some(class) => (Some(class), lane.free_at(quota, now).max(heir_free_at)),
             None => (None, lane.rested_at(quota, now)),
         };
         match class {
@@ -331,6 +346,7 @@ impl Schedule {
             None => {
                 self.lanes.remove(&id);
             }
+            Some(_) if is_held => lane.phase = Phase::Held,
             Some(class) => {
                 if lane.phase != Phase::Ready(class) {
                     lane.phase = Phase::Ready(class);

@@ -20,6 +20,7 @@ use crate::telegram::{Response, Transport, TransportError, lane_of};
 
 mod acting;
 mod calls;
+mod chats;
 mod delivery;
 mod edits;
 mod floods;
@@ -133,7 +134,8 @@ impl Bench {
         let telegram =
             Arc::new(Telegram { begun: Instant::now(), play, seen: Mutex::default(), times: Mutex::default() });
         let client = Arc::new(Client::with_transport(telegram.clone()));
-        let sender = Sender::new(store.clone(), client, BOT, settings, None);
+        let chats = Chats::open(store.clone(), BOT).unwrap();
+        let sender = Sender::new(store.clone(), client, BOT, chats, settings, None);
         Self { sender, telegram, store, folder, stop: watch::channel(false).0 }
     }
 
@@ -173,7 +175,8 @@ impl Bench {
         let mut lanes = Vec::new();
         for (method, params, priority) in calls {
             let params = params.to_string();
-            let lane = lane_of(method, &params);
+            // As dispatch does it.
+            let lane = self.sender.chats().lane(lane_of(method, &params));
             lanes.push((lane, *priority));
             let mut row = OutboxRow {
                 plugin: PluginName::new("test"),

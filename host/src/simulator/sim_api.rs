@@ -3,7 +3,7 @@
 //! JSON in, JSON out. What can't be done is a 400 with `{"error": …}`. `http.rs` has refused foreign pages before.
 //!
 //! - people: `POST /sim/say` (see [`Say`]), `press` `{chat, user, message_id?, button}`, `edit` `{chat, user,
-//!   message_id, text}`, `inline` `{user, query}`, `block` `{chat, user, blocked}`, `update` (any update)
+//!   message_id, text}`, `inline` `{user, query}`, `block` `{chat, user, blocked}`, `migrate` `{group, notes?}`, `update` (any update)
 //! - seen: `GET /sim/chats`, `messages?chat=…&after=…&limit=…`, `commands?chat=…&user=…`, `query?id=…`, `file/{id}`,
 //!   `calls?after=…`, `counters`, `sequence?chat=…`, `state`, `events` (server-sent)
 //! - set: `POST /sim/users`, `chats`, `faults` (one is added, a list replaces all; `DELETE` ends them), `load`
@@ -26,7 +26,7 @@ use super::error::Error;
 use super::faults::Fault;
 use super::hub::Hub;
 use super::model::{Chat, ChatKind, User};
-use super::people::{self, Say};
+use super::people::{self, MoveNote, Say};
 use super::render::{self, View};
 use super::world::{LoadMode, World};
 use super::{events, http, page};
@@ -48,6 +48,7 @@ pub(super) fn router(hub: Arc<Hub>) -> Router {
         .route("/sim/edit", post(edit))
         .route("/sim/inline", post(inline))
         .route("/sim/block", post(block))
+        .route("/sim/migrate", post(migrate))
         .route("/sim/update", post(update))
         .route("/sim/query", get(query))
         .route("/sim/calls", get(calls))
@@ -224,6 +225,20 @@ struct Block {
 
 async fn block(State(hub): Sim, Json(block): Json<Block>) -> Result<Json<people::Done>, Error> {
     people::set_blocked(&mut hub.world(), block.chat, block.user, block.blocked).map(Json)
+}
+
+/// Without `notes`, a word in the group and then one in the supergroup: `["to", "from"]`.
+#[derive(Deserialize)]
+struct Migrate {
+    group: i64,
+    #[serde(default)]
+    notes: Option<Vec<MoveNote>>,
+}
+
+async fn migrate(State(hub): Sim, Json(migrate): Json<Migrate>) -> Result<Json<Value>, Error> {
+    let notes = migrate.notes.unwrap_or_else(|| vec![MoveNote::To, MoveNote::From]);
+    let to = people::upgrade(&mut hub.world(), migrate.group, &notes)?;
+    Ok(Json(json!({ "to": to })))
 }
 
 async fn update(State(hub): Sim, Json(update): Json<Value>) -> Result<Json<people::Done>, Error> {

@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{BotId, ChatId, Conversation, Lane, PluginName, UserId};
 
+pub mod chat;
 pub mod dead;
 pub mod file;
 pub mod fsm;
 pub mod inbox;
 pub mod kv;
 pub mod meta;
+pub mod moved;
 pub mod outbox;
 pub mod paused;
 pub mod seen;

@@ -73,7 +73,12 @@ impl Tx {
         Ok(value)
     }
 
-    /// The same, but the store's value may change before the commit.
+    /// Takes a value for what the store holds, or will hold by the commit, which is refused if it does not.
+    pub fn assume(&mut self, key: &[u8], value: Vec<u8>) {
+        self.values.insert(key.to_vec(), Some(value.into()));
+    }
+
+    /// The same as [`Tx::get`], but the store's value may change before the commit.
     ///
     /// # Errors
     /// When the store can't be read.

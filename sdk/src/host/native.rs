@@ -9,6 +9,7 @@ use crate::bindings::botyard::i18n::catalogs::Value as Argument;
 use crate::bindings::botyard::log::log::Level;
 use crate::bindings::botyard::storage::key_value::Scope;
 use crate::bindings::botyard::telegram::bot_api::{CallError, Options, Refusal, RefusalKind};
+use crate::bindings::botyard::telegram::chats::KnownChat;
 use crate::bindings::botyard::types::types::{State, StateKey};
 
 /// All that a run can reach.
@@ -21,6 +22,7 @@ pub(crate) struct World {
     pub(crate) calls: Vec<(String, String)>,
     /// What direct calls are answered with, oldest first; `true` when there are no more.
     pub(crate) answers: VecDeque<Result<String, CallError>>,
+    pub(crate) chats: BTreeMap<i64, KnownChat>,
     pub(crate) timers: BTreeMap<u64, (String, u64, Vec<u8>)>,
     pub(crate) timer_count: u64,
     pub(crate) log: Vec<String>,
@@ -139,6 +141,11 @@ pub(crate) fn file_attach(file: u32, name: &str, content_type: &str) -> Result<S
 pub(crate) fn keep_action(params: &str) -> Result<(), CallError> {
     with(|world| world.calls.push(("sendChatAction".to_owned(), params.to_owned())));
     Ok(())
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the host's signature")]
+pub(crate) fn known_chat(id: i64) -> Result<Option<KnownChat>, String> {
+    Ok(with(|world| world.chats.get(&id).cloned()))
 }
 
 pub(crate) fn state_get() -> Option<State> {

@@ -10,8 +10,9 @@ use crate::clock::unix_millis;
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
 use crate::plugin::{Attachment, CallError, grants};
 use crate::store::rows::file::{self, Attached};
+use crate::store::rows::moved;
 use crate::store::rows::outbox::{Delivery, Fallback, OutboxRow, Priority, lane_prefix};
-use crate::telegram::{Refusal, lane_of, split};
+use crate::telegram::{Refusal, lane_of, redirect, split};
 
 const CHAT_ACTION: &str = "sendChatAction";
 /// In so many chats a run can keep one up.
@@ -41,7 +42,13 @@ impl Host {
         self.permit(&method, &params)?;
         let plugin = &self.context.name;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
-        if let Some(answer) = run.journal.recall(&mut run.cursor, plugin, &method, &params) {
+        let tx = &mut run.tx;
+        let bot = run.bot;
+        // An earlier attempt may have been made before the group moved: the same call, with the id of then.
+        let now = |params: &str| {
+            redirect(params, |chat| moved::current(tx, bot, chat).ok().filter(|current| *current != chat))
+        };
+        if let Some(answer) = run.journal.recall(&mut run.cursor, plugin, &method, &params, now) {
             return answer;
         }
         let files = run.attachments(&params)?;

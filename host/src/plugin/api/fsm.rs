@@ -38,7 +38,11 @@ impl wit::Host for Host {
 
     fn peek(&mut self, key: StateKey) -> wasmtime::Result<Option<State>> {
         let Some(run) = &mut self.run else { return Ok(None) };
-        state(run, &self.context.name, &key.into())
+        let mut conversation: Conversation = key.into();
+        if let Some(chat) = conversation.chat {
+            conversation.chat = Some(run.chat(chat)?);
+        }
+        state(run, &self.context.name, &conversation)
     }
 }
 

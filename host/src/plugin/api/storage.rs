@@ -21,7 +21,8 @@ impl wit::Host for Host {
         if name.len() > KEY_BYTES {
             return Ok(None);
         }
-        Ok(value(run, &self.context.name, scope.into(), &name)?.map(|row| row.bytes))
+        let scope = run.scope(scope)?;
+        Ok(value(run, &self.context.name, scope, &name)?.map(|row| row.bytes))
     }
 
     fn set(
@@ -37,14 +38,16 @@ impl wit::Host for Host {
             return Ok(Err(format!("the value has {size} bytes; at most {limit} are kept (`limits.value`)")));
         }
         let row = ValueRow { expires: run.expiry(ttl_seconds), bytes: value };
-        Ok(put(run, &self.context.name, scope.into(), &name, &row))
+        let scope = run.scope(scope)?;
+        Ok(put(run, &self.context.name, scope, &name, &row))
     }
 
     fn delete(&mut self, scope: wit::Scope, name: String) -> wasmtime::Result<()> {
         let Some(run) = &mut self.run else { return Ok(()) };
         if name.len() <= KEY_BYTES {
             run.charge_effect(name.len()).map_err(wasmtime::Error::msg)?;
-            run.tx.delete(key(run.bot, &self.context.name, scope.into(), &name));
+            let scope = run.scope(scope)?;
+            run.tx.delete(key(run.bot, &self.context.name, scope, &name));
         }
         Ok(())
     }
@@ -54,7 +57,7 @@ impl wit::Host for Host {
         if name.len() > KEY_BYTES {
             return Ok(Err(too_long(&name)));
         }
-        let scope = scope.into();
+        let scope = run.scope(scope)?;
         let row = value(run, &self.context.name, scope, &name)?;
         let row = row.unwrap_or_else(|| ValueRow { expires: 0, bytes: b"0".to_vec() });
         let Some(number) = std::str::from_utf8(&row.bytes).ok().and_then(|text| text.parse::<i64>().ok()) else {
@@ -78,7 +81,18 @@ impl wit::Host for Host {
         if prefix.len() > KEY_BYTES || after.as_ref().is_some_and(|after| after.len() > KEY_BYTES) {
             return Ok(Vec::new());
         }
-        scan(run, &self.context.name, scope.into(), &prefix, after.as_deref(), limit.min(SCAN_ROWS) as usize)
+        let scope = run.scope(scope)?;
+        scan(run, &self.context.name, scope, &prefix, after.as_deref(), limit.min(SCAN_ROWS) as usize)
+    }
+}
+
+impl Run {
+    fn scope(&mut self, scope: wit::Scope) -> wasmtime::Result<Scope> {
+        Ok(match scope {
+            wit::Scope::Plugin => Scope::Plugin,
+            wit::Scope::Chat(chat) => Scope::Chat(self.chat(ChatId(chat))?),
+            wit::Scope::User(user) => Scope::User(UserId(user)),
+        })
     }
 }
 
@@ -140,14 +154,4 @@ fn scan(
 
 fn too_long(name: &str) -> String {
     format!("the key has {} bytes; at most {KEY_BYTES} are possible", name.len())
-}
-
-impl From<wit::Scope> for Scope {
-    fn from(scope: wit::Scope) -> Self {
-        match scope {
-            wit::Scope::Plugin => Self::Plugin,
-            wit::Scope::Chat(chat) => Self::Chat(ChatId(chat)),
-            wit::Scope::User(user) => Self::User(UserId(user)),
-        }
-    }
 }

@@ -29,6 +29,8 @@ pub(super) enum Phase {
     Settling,
     /// In the queue of a class.
     Ready(Class),
+    /// While lanes of the same chat go first.
+    Held,
     /// Until then: to send, or to be forgotten.
     Waiting(Instant),
     InFlight,
@@ -70,6 +72,12 @@ impl LaneState {
             failing_since: None,
             ambiguous: false,
         }
+    }
+
+    /// Goes on with the pace and the floods of another lane of the same chat.
+    pub(super) fn inherit(&mut self, elder: &Self) {
+        self.pace = elder.pace.clone();
+        (self.blocked_until, self.slowed) = (elder.blocked_until, elder.slowed);
     }
 
     pub(super) fn raise(&mut self, number: u64, priority: Priority) {

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::chats::Chats;
 use crate::domain::{BotId, Lane, PluginName};
 use crate::files::ServerLimits;
 use crate::sender::{SendSettings, Sender};
@@ -125,7 +126,8 @@ impl Bench {
         let client = Arc::new(Client::with_transport(telegram.clone()));
         let no_limits =
             SendSettings { overall_per_second: 0.0, chat_per_second: 0.0, group_per_minute: 0.0, bulk_per_second: 0.0 };
-        let sender = Sender::new(store.clone(), client, BOT, no_limits, Some(files.clone()));
+        let chats = Chats::open(store.clone(), BOT).unwrap();
+        let sender = Sender::new(store.clone(), client, BOT, chats, no_limits, Some(files.clone()));
         let (stop, stopped) = watch::channel(false);
         let running = sender.clone();
         tokio::spawn(async move { running.run(stopped).await });
