@@ -274,6 +274,7 @@ fn send_settings(config: &Config) -> SendSettings {
         chat_per_second: config.send.chat_per_second,
         group_per_minute: config.send.group_per_minute,
         bulk_per_second: config.send.bulk_per_second,
+        paid_per_second: config.send.paid_per_second,
     }
 }
 

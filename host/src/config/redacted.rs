@@ -34,6 +34,7 @@ pub(super) fn print(config: &Config) -> String {
     out.value("chat_per_second", &config.send.chat_per_second.into());
     out.value("group_per_minute", &config.send.group_per_minute.into());
     out.value("bulk_per_second", &config.send.bulk_per_second.into());
+    out.value("paid_per_second", &config.send.paid_per_second.into());
 
     out.section("store");
     out.path("path", &config.store.path);

@@ -7,6 +7,8 @@ use super::units;
 
 /// Any of these is faster than one process can send.
 const RATES: RangeInclusive<f64> = 0.0..=1_000_000.0;
+/// What Telegram takes of paid messages in a second: a limit that can't be lifted.
+const PAID: f64 = 1000.0;
 
 /// `[send]`
 #[derive(Debug, Clone, PartialEq)]
@@ -19,11 +21,19 @@ pub struct Send {
     pub group_per_minute: f64,
     /// `bulk_per_second`: mass sending, which yields to answers; 25.
     pub bulk_per_second: f64,
+    /// `paid_per_second`: mass sending that Telegram is paid for, which takes no more than 1000; 1000.
+    pub paid_per_second: f64,
 }
 
 impl Default for Send {
     fn default() -> Self {
-        Self { overall_per_second: 30.0, chat_per_second: 1.0, group_per_minute: 20.0, bulk_per_second: 25.0 }
+        Self {
+            overall_per_second: 30.0,
+            chat_per_second: 1.0,
+            group_per_minute: 20.0,
+            bulk_per_second: 25.0,
+            paid_per_second: PAID,
+        }
     }
 }
 
@@ -36,6 +46,9 @@ impl Send {
             chat_per_second: rate("chat_per_second", default.chat_per_second),
             group_per_minute: rate("group_per_minute", default.group_per_minute),
             bulk_per_second: rate("bulk_per_second", default.bulk_per_second),
+            paid_per_second: section
+                .value("paid_per_second", |node| units::number(node, 0.0..=PAID))
+                .map_or(default.paid_per_second, |rate| if rate > 0.0 { rate } else { PAID }),
         };
         section.finish();
         send

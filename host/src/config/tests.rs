@@ -61,6 +61,7 @@ fn every_key_is_read() {
             chat_per_second = 0.5
             group_per_minute = 10
             bulk_per_second = 5
+            paid_per_second = 300
             [store]
             path = "/var/lib/bot"
             [i18n]
@@ -84,7 +85,13 @@ fn every_key_is_read() {
     assert_eq!(config.intake.allowed_updates, AllowedUpdates::Only(vec!["message".into(), "callback_query".into()]));
     assert_eq!(config.intake.poll_timeout, Duration::from_secs(5));
     assert_eq!(config.dispatch, Dispatch { concurrency: 8, max_attempts: 2 });
-    let send = Send { overall_per_second: 0.0, chat_per_second: 0.5, group_per_minute: 10.0, bulk_per_second: 5.0 };
+    let send = Send {
+        overall_per_second: 0.0,
+        chat_per_second: 0.5,
+        group_per_minute: 10.0,
+        bulk_per_second: 5.0,
+        paid_per_second: 300.0,
+    };
     assert_eq!(config.send, send);
     assert_eq!(config.store.path, Path::new("/var/lib/bot"));
     assert_eq!(config.i18n.locales.as_deref(), Some(Path::new("/srv/texts")));

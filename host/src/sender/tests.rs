@@ -18,6 +18,7 @@ use crate::store::rows::unknown;
 use crate::store::{Commit, Op};
 use crate::telegram::{Response, Transport, TransportError, lane_of};
 
+mod broadcast;
 mod calls;
 mod delivery;
 mod edits;
@@ -29,7 +30,13 @@ const BOT: BotId = BotId(1);
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const UNLIMITED: SendSettings =
-    SendSettings { overall_per_second: 0.0, chat_per_second: 0.0, group_per_minute: 0.0, bulk_per_second: 0.0 };
+    SendSettings {
+        overall_per_second: 0.0,
+        chat_per_second: 0.0,
+        group_per_minute: 0.0,
+        bulk_per_second: 0.0,
+        paid_per_second: 0.0,
+    };
 
 /// How Telegram behaves: given the method, its parameters, and how often this same call came before.
 type Play = Box<dyn Fn(&str, &Value, usize) -> Answer + Send + Sync>;
