@@ -14,7 +14,7 @@
 //! - [`admin`] · [`simulator`] · [`reload`]
 //! - [`dispatch`] · [`intake`] · [`operate`]
 //! - [`sender`]
-//! - [`plugin`]
+//! - [`chats`] · [`plugin`]
 //! - [`telegram`]
 //! - [`i18n`] · [`store`]
 //! - [`config`]
@@ -23,6 +23,7 @@
 pub mod admin;
 pub mod app;
 pub mod backoff;
+pub mod chats;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{BotId, ChatId, Conversation, Lane, PluginName, UserId};
 
 pub mod broadcast;
+pub mod chat;
 pub mod dead;
 pub mod fsm;
 pub mod inbox;
 pub mod kv;
 pub mod meta;
+pub mod moved;
 pub mod outbox;
 pub mod paused;
 pub mod seen;
