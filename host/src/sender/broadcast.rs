@@ -34,13 +34,12 @@ use crate::telegram::{cast, lane_of};
 
 pub(super) mod fate;
 pub(super) mod gate;
-pub(crate) mod known;
+mod known;
 
 /// Recipients of one broadcast that stand in lanes at a time.
 const IN_HAND: usize = 200;
 /// So many are taken, removed or looked at before the rest of the sender has its turn.
 const AT_A_TIME: usize = 32;
-const COUNTED_AT_A_TIME: usize = 1_000;
 /// With more that wait for their time, nobody new is taken.
 const MOST_OPEN: usize = 50_000;
 /// Whoever can't be sent to within this is parked.
@@ -100,8 +99,8 @@ struct Job {
     parked: BinaryHeap<Reverse<(Instant, u64)>>,
     /// How many stand in lanes.
     in_lanes: usize,
-    /// The rest of the piece that the cursor is in.
-    piece: VecDeque<Recipient>,
+    /// The rest of the piece that the cursor is in, and who is known to be gone, where that is known already.
+    piece: VecDeque<(Recipient, Option<bool>)>,
     /// Known chats are counted up to here; `None` when all are.
     counted: Option<Option<crate::domain::ChatId>>,
     /// The last page of failures, if it is not full.
@@ -391,13 +390,19 @@ impl Broadcasts {
         match job.progress.next {
             Cursor::End => Ok(None),
             Cursor::Known(after) => {
-                let Some((chat, is_gone)) = known::chats(&self.store, self.bot, after, 1)?.pop() else {
+                if job.piece.is_empty() {
+                    let page = known::page(&self.store, self.bot, after)?;
+                    job.piece = page.into_iter().map(|(chat, gone)| (Recipient::Chat(chat), Some(gone))).collect();
+                }
+                job.changed = true;
+                let Some((to, is_gone)) = job.piece.pop_front() else {
                     job.progress.next = Cursor::End;
-                    job.changed = true;
                     return Ok(None);
                 };
-                job.progress.next = Cursor::Known(Some(chat));
-                Ok(Some((Recipient::Chat(chat), is_gone)))
+                if let Recipient::Chat(chat) = &to {
+                    job.progress.next = Cursor::Known(Some(*chat));
+                }
+                Ok(Some((to, is_gone.unwrap_or(false))))
             }
             Cursor::Listed(piece, place) => {
                 if job.piece.is_empty() {
@@ -407,7 +412,7 @@ impl Broadcasts {
                         Vec::new()
                     }));
                     list.drain(..(place as usize).min(list.len()));
-                    job.piece = list;
+                    job.piece = list.into_iter().map(|to| (to, None)).collect();
                 }
                 let next = job.piece.pop_front();
                 job.changed = true;
@@ -417,7 +422,7 @@ impl Broadcasts {
                 } else {
                     Cursor::Listed(piece, place + 1)
                 };
-                let Some(to) = next else { return Ok(None) };
+                let Some((to, _)) = next else { return Ok(None) };
                 let is_gone = match &to {
                     Recipient::Chat(chat) => known::is_gone(&self.store, self.bot, *chat)?,
                     Recipient::Name(_) => false,
@@ -430,10 +435,10 @@ impl Broadcasts {
     /// How many chats are known; some at a time.
     fn count(&mut self, job: &mut Job) -> Result<(), store::Error> {
         let Some(after) = job.counted else { return Ok(()) };
-        let chats = known::chats(&self.store, self.bot, after, COUNTED_AT_A_TIME)?;
+        let chats = known::page(&self.store, self.bot, after)?;
         job.progress.total += chats.len() as u64;
         job.changed = true;
-        job.counted = chats.last().filter(|_| chats.len() == COUNTED_AT_A_TIME).map(|(chat, _)| Some(*chat));
+        job.counted = chats.last().map(|(chat, _)| Some(*chat));
         self.busy |= job.counted.is_some();
         Ok(())
     }
@@ -520,7 +525,7 @@ impl Broadcasts {
                 job.open.remove(&cast.number);
                 ops.push(Op::Delete { key });
                 if let (FailureKind::Gone, Recipient::Chat(chat)) = (kind, &to) {
-                    ops.extend(known::mark_gone(&self.store, self.bot, *chat));
+                    known::mark_gone(&self.store, self.bot, *chat, reason);
                 }
                 job.fail(to, kind, reason);
                 if kind == FailureKind::Refused && job.progress.sent == 0 {
@@ -659,12 +664,6 @@ impl Broadcasts {
         gauge!("botyard_broadcasts", "state" => "paused").set(state(false));
         let waiting = |job: &Job| job.progress.total.saturating_sub(job.progress.done());
         gauge!("botyard_broadcast_waiting").set(self.jobs.values().map(waiting).sum::<u64>() as f64);
-    }
-
-    /// How many recipients are held in memory.
-    #[cfg(test)]
-    pub(super) fn n_open(&self) -> usize {
-        self.jobs.values().map(|job| job.open.len() + job.piece.len()).sum()
     }
 }
 

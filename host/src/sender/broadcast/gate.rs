@@ -31,7 +31,8 @@ impl Gate {
 
     pub(in super::super) async fn pass(&self, paid: bool) {
         let passage = if paid { &self.paid } else { &self.bulk };
-        while let Err(at) = passage.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now()) {
+        let take = || passage.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
+        while let Err(at) = take() {
             time::sleep_until(at).await;
         }
     }

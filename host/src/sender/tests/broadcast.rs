@@ -111,6 +111,7 @@ async fn ten_thousand_chats_get_it_once_each_and_replies_do_not_wait() {
         sleep(2 * SECOND).await;
         asked.push((20_000 + n, bench.telegram.begun.elapsed()));
         bench.say(20_000 + n, &["reply"]);
+        assert!(bench.open().len() < 350, "only a few are in hand: {}", bench.open().len());
     }
     let progress = bench.ended().await;
     assert_eq!((progress.sent, progress.gone, progress.refused, progress.unknown), (9_500, 500, 0, 0));
@@ -185,7 +186,7 @@ async fn a_pause_holds_over_a_restart_and_a_cancel_is_the_end() {
     first.broadcast(1..=2_500, |_| ());
     first.till(|bench| bench.seen().len() > 100).await;
     first.wish(Wanted::Pause, 0);
-    sleep(SECOND).await;
+    first.till(|bench| bench.open().iter().all(|open| open.begun == 0)).await;
     let n_seen = first.seen().len();
     sleep(60 * SECOND).await;
     assert_eq!(first.seen().len(), n_seen, "nothing goes out");
@@ -199,7 +200,7 @@ async fn a_pause_holds_over_a_restart_and_a_cancel_is_the_end() {
     second.till(|bench| bench.seen().len() > 100).await;
     second.wish(Wanted::Cancel, 0);
     let progress = second.ended().await;
-    assert_eq!(progress.sent, (n_seen + second.seen().len()) as u64);
+    assert_eq!(progress.sent, (n_seen + second.seen().len()) as u64, "what was under way has ended");
     assert_eq!((progress.unknown, progress.total), (0, 2_500));
     second
         .till(|bench| {
@@ -302,4 +303,31 @@ async fn a_chat_that_is_busy_or_flooded_holds_up_nobody_else() {
     assert!(bench.telegram.begun.elapsed() < 600 * SECOND, "{:?}", bench.telegram.begun.elapsed());
     let open = bench.open();
     assert!(open.len() == 2 && open.iter().all(|open| open.begun == 0 && open.not_before > 0), "{open:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_known_chats_are_found_counted_and_those_that_are_gone_are_skipped_the_next_time() {
+    use crate::store::rows::chat::{self, ChatRow};
+    let play = |_: &str, params: &Value, _: usize| {
+        if params["chat_id"].as_i64().unwrap() % 100 == 0 { blocked() } else { ok() }
+    };
+    let bench = bench(UNLIMITED, play);
+    let put = |id: i64| Op::Put { key: chat::key(BOT, ChatId(id)), value: ChatRow::default().encode() };
+    let ops = (-500..=500).filter(|id| *id != 0).map(put).collect();
+    bench.blocking(|store| async move { drop(store.commit(Commit { ops, ..Commit::default() }).await.unwrap()) });
+    bench.start();
+    bench.broadcast([], |head| head.to = To::KnownChats);
+    let progress = bench.ended().await;
+    assert_eq!((progress.total, progress.sent, progress.gone), (1_000, 990, 10));
+    assert!(bench.news().values().all(|times| *times == 1));
+
+    let again = bench.restarted(UNLIMITED, play);
+    let rows = again.store.scan_prefix(&rows::job_prefix(BOT, JOB), usize::MAX).unwrap();
+    let ops = rows.into_iter().map(|(key, _)| Op::Delete { key: key.to_vec() }).collect();
+    again.blocking(|store| async move { drop(store.commit(Commit { ops, ..Commit::default() }).await.unwrap()) });
+    again.start();
+    again.broadcast([100, 101, 7_777], |_| ());
+    let progress = again.ended().await;
+    assert_eq!((progress.sent, progress.gone), (2, 1));
+    assert_eq!(again.news().keys().copied().collect::<Vec<_>>(), [101, 7_777]);
 }
