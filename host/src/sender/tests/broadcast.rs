@@ -83,6 +83,19 @@ impl Bench {
         panic!("it did not happen: {:?}", self.progress());
     }
 
+    /// Until nothing is under way.
+    async fn quiet(&self) {
+        sleep(SECOND).await;
+        self.till(|bench| bench.open().iter().all(|open| open.begun == 0)).await;
+        self.blocking(|store| async move { drop(store.commit(Commit::default()).await) });
+    }
+
+    /// Until the host has paused it, and nothing is under way.
+    async fn stopped(&self) {
+        self.till(|bench| bench.progress().stopped.is_some()).await;
+        self.quiet().await;
+    }
+
     async fn ended(&self) -> ProgressRow {
         self.till(|bench| bench.progress().ended != 0).await;
         self.blocking(|store| async move { drop(store.commit(Commit::default()).await) });
@@ -186,7 +199,7 @@ async fn a_pause_holds_over_a_restart_and_a_cancel_is_the_end() {
     first.broadcast(1..=2_500, |_| ());
     first.till(|bench| bench.seen().len() > 100).await;
     first.wish(Wanted::Pause, 0);
-    first.till(|bench| bench.open().iter().all(|open| open.begun == 0)).await;
+    first.quiet().await;
     let n_seen = first.seen().len();
     sleep(60 * SECOND).await;
     assert_eq!(first.seen().len(), n_seen, "nothing goes out");
@@ -222,7 +235,7 @@ async fn a_text_that_nobody_can_get_stops_early_and_goes_on_when_it_is_told_to()
     });
     bench.start();
     bench.broadcast(1..=1_000, |_| ());
-    bench.till(|bench| bench.progress().stopped.is_some()).await;
+    bench.stopped().await;
     sleep(60 * SECOND).await;
     let progress = bench.progress();
     let (_, why) = progress.stopped.clone().unwrap();
@@ -250,8 +263,7 @@ async fn paid_calls_have_a_rate_of_their_own_and_never_cost_more_than_they_may()
     };
     first.broadcast(1..=3_000, paid);
     first.wish(Wanted::Run, 1_000);
-    first.till(|bench| bench.progress().stopped.is_some()).await;
-    sleep(SECOND).await;
+    first.stopped().await;
     let (progress, news) = (first.progress(), first.news());
     assert!(progress.stopped.unwrap().1.contains("100 Stars"));
     assert!(progress.spent <= 1_000 && progress.sent == progress.spent && progress.sent > 900, "{}", progress.sent);
