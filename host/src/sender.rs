@@ -104,6 +104,8 @@ struct Inbox {
     unknown: Vec<UnknownRow>,
     /// Something else is wanted of broadcasts.
     broadcasts: bool,
+    /// How many calls with an unknown outcome the operator has removed.
+    unknown_dropped: u64,
     settings: SendSettings,
     /// The task has ended, or was never to begin: nobody will take anything any more.
     closed: bool,
@@ -133,6 +135,7 @@ impl Sender {
             actions: Vec::new(),
             unknown: Vec::new(),
             broadcasts: false,
+            unknown_dropped: 0,
             settings,
             closed: false,
         };
@@ -161,6 +164,12 @@ impl Sender {
     /// Tells that something else is wanted of broadcasts, and durable. Never blocks.
     pub fn broadcasts_changed(&self) {
         self.shared.inbox().broadcasts = true;
+        self.shared.wake.notify_one();
+    }
+
+    /// Tells that so many calls with an unknown outcome were looked after and removed. Never blocks.
+    pub fn unknown_dropped(&self, count: u64) {
+        self.shared.inbox().unknown_dropped += count;
         self.shared.wake.notify_one();
     }
 

@@ -166,6 +166,7 @@ impl Loop<'_> {
             let mut inbox = self.shared.inbox();
             let actions = std::mem::take(&mut inbox.actions);
             let broadcasts = std::mem::take(&mut inbox.broadcasts);
+            self.ledger.dropped(std::mem::take(&mut inbox.unknown_dropped));
             let (committed, direct) = (std::mem::take(&mut inbox.committed), std::mem::take(&mut inbox.direct));
             (committed, direct, actions, std::mem::take(&mut inbox.unknown), inbox.settings, broadcasts)
         };

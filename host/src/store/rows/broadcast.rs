@@ -19,6 +19,9 @@ const RECIPIENTS: u8 = 4;
 const OPEN: u8 = 5;
 const FAILURES: u8 = 6;
 
+/// How many broadcasts one event can begin. Their ids are made of its number, which no other event and no order of an
+/// operator has.
+pub const IDS_EACH: u64 = 4;
 /// Recipients in a piece.
 pub const PIECE: usize = 1_000;
 /// Failures in a page.
@@ -203,6 +206,40 @@ pub struct Failure {
     pub reason: String,
 }
 
+/// How a broadcast stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Its recipients are not all written down yet.
+    Incomplete,
+    /// It sends, or will when a host runs.
+    Running,
+    /// Somebody has paused it.
+    Paused,
+    /// The host has paused it, and says why.
+    Stopped,
+    /// It has come to its end.
+    Done,
+    /// Somebody has ended it.
+    Cancelled,
+}
+
+impl State {
+    /// What wish and progress make together.
+    #[must_use]
+    pub fn of(wish: &WishRow, progress: &ProgressRow) -> Self {
+        let is_stopped = progress.stopped.as_ref().is_some_and(|(number, _)| *number == wish.number);
+        match (progress.ended, wish.wanted) {
+            (_, Wanted::Cancel) => Self::Cancelled,
+            (1.., _) => Self::Done,
+            (0, Wanted::Collect) => Self::Incomplete,
+            (0, Wanted::Pause) => Self::Paused,
+            (0, Wanted::Run) if is_stopped => Self::Stopped,
+            (0, Wanted::Run) => Self::Running,
+        }
+    }
+}
+
 macro_rules! row {
     ($row:ty, $what:literal) => {
         impl $row {
@@ -372,6 +409,23 @@ mod tests {
         assert_eq!((id_of(b"b"), id_of(b"x"), is_wish(b"b")), (None, None, false));
         // A piece's number could end like a wish.
         assert!(!is_wish(&piece_key(bot, id, 2)));
+    }
+
+    #[test]
+    fn a_stop_by_the_host_lasts_until_the_next_wish() {
+        let mut progress = ProgressRow::begun(To::KnownChats);
+        let wish = |wanted, number| WishRow { wanted, number, most: 0 };
+        for (wanted, state) in
+            [(Wanted::Collect, State::Incomplete), (Wanted::Run, State::Running), (Wanted::Pause, State::Paused)]
+        {
+            assert_eq!(State::of(&wish(wanted, 1), &progress), state);
+        }
+        progress.stopped = Some((1, String::new()));
+        assert_eq!(State::of(&wish(Wanted::Run, 1), &progress), State::Stopped);
+        assert_eq!(State::of(&wish(Wanted::Run, 2), &progress), State::Running);
+        progress.ended = 5;
+        assert_eq!(State::of(&wish(Wanted::Run, 1), &progress), State::Done);
+        assert_eq!(State::of(&wish(Wanted::Cancel, 2), &progress), State::Cancelled);
     }
 
     #[test]
