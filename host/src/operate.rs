@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::domain::{BotId, Lane};
 use crate::sender::Sender;
+use crate::store::rows::prefix_end;
 use crate::store::{self, Store};
 
 pub use self::broadcast::{
@@ -90,6 +91,20 @@ impl Operator {
     #[must_use]
     pub fn telling(self, sender: Sender) -> Self {
         Self { sender: Some(sender), ..self }
+    }
+
+    /// How many rows begin so; no more than `most` are counted.
+    fn count(&self, prefix: Vec<u8>, most: usize) -> Result<usize, Error> {
+        let end = prefix_end(&prefix);
+        let mut from = prefix;
+        let mut count = 0;
+        while count < most
+            && let Some(key) = self.store.first_key(&from, &end)?
+        {
+            count += 1;
+            from = [&key, &[0][..]].concat();
+        }
+        Ok(count)
     }
 
     /// Whose things these are.

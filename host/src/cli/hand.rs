@@ -15,6 +15,8 @@ use crate::config::Config;
 use crate::operate::{Letter, List, Operator, Outcome, Selection};
 use crate::store::{self, Store};
 
+mod many;
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A host that is just starting answers when it is ready.
 const FIRST_ANSWER: Duration = Duration::from_secs(15);

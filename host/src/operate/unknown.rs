@@ -91,12 +91,12 @@ impl Operator {
         Ok(list)
     }
 
-    /// How many there are.
+    /// How many there are; no more than `most` are counted.
     ///
     /// # Errors
     /// When the store can't be read.
-    pub fn count_unknown(&self) -> Result<usize, Error> {
-        Ok(self.unknown_numbers()?.len())
+    pub fn count_unknown(&self, most: usize) -> Result<usize, Error> {
+        self.count(unknown::bot_prefix(self.bot), most)
     }
 
     /// Everything about one.
