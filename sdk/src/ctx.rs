@@ -1,5 +1,6 @@
 //! What a handler is given: the event, and everything it can ask of the host.
 
+mod broadcast;
 mod message;
 mod storage;
 
@@ -16,6 +17,7 @@ use crate::json::Object;
 use crate::update::{Body, Query, member};
 use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
 
+pub use broadcast::{Broadcast, BroadcastState, BroadcastStatus, Recipients};
 pub use message::Message;
 pub use storage::{Scope, Storage};
 

@@ -50,7 +50,7 @@ pub mod log;
 pub mod test;
 
 pub use botyard_sdk_macros::{State, plugin};
-pub use ctx::{Ctx, Message, Run, Scope, Storage};
+pub use ctx::{Broadcast, BroadcastState, BroadcastStatus, Ctx, Message, Recipients, Run, Scope, Storage};
 pub use error::{CallError, Error, Refusal};
 pub use plugin::{Handled, Plugin, Returned};
 pub use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 use super::redaction::{MASK, redact};
-use super::{AllowedUpdates, Config, Grants, Limits, Mode, Plugin, show_bytes, show_duration};
+use super::{AllowedUpdates, Broadcasting, Config, Grants, Limits, Mode, Plugin, show_bytes, show_duration};
 
 pub(super) fn print(config: &Config) -> String {
     let mut out = Lines::default();
@@ -63,11 +63,17 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     let masked = plugin.secrets.keys().map(|name| (name.clone(), MASK.into())).collect();
     out.value("secrets", &Json::Object(masked));
 
-    let Grants { methods, http } = &plugin.grants;
+    let Grants { methods, broadcast, http } = &plugin.grants;
     out.section(&format!("{name}.grants"));
     if let Some(methods) = methods {
         out.value("methods", &texts(methods));
     }
+    let broadcast = match broadcast {
+        Broadcasting::Denied => false.into(),
+        Broadcasting::Free => true.into(),
+        Broadcasting::Paid => "paid".into(),
+    };
+    out.value("broadcast", &broadcast);
     out.value("http", &texts(http));
 
     let Limits { memory, cpu, time, state, value, calls, log } = &plugin.limits;

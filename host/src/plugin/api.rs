@@ -23,6 +23,7 @@ use crate::domain::{BotId, ChatId, Conversation, Lane, ThreadId, UserId};
 use crate::store::Tx;
 
 mod bot_api;
+mod broadcast;
 mod clock;
 mod config;
 mod fsm;

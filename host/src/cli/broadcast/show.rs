@@ -201,10 +201,7 @@ mod tests {
         assert_eq!(bar(&broadcast, 20), " 42%  4,213/10,000");
         assert_eq!(
             bar(&broadcast, 90),
-            " 42% [############................]  4,213/10,000  25.0/s  3 min 51 s left  210 gone  3 refused"
-                .chars()
-                .take(90)
-                .collect::<String>()
+            " 42% [#########..............]  4,213/10,000  25.0/s  3 min 51 s left  210 gone  3 refused"
         );
         let empty = Broadcast { total: 0, waiting: 0, state: State::Paused, ..broadcast };
         assert!(bar(&empty, 80).contains("paused"));
