@@ -159,8 +159,8 @@ impl Start {
         });
 
         let stages = Stages::default();
-        let operator = Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals())
-            .telling(parts.sender.clone());
+        let operator =
+            Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals()).telling(parts.sender.clone());
         live::apply_pauses(&parts, &operator)?;
         let (orders, ordered) = mpsc::channel(8);
         // The store is there by now, so the way to it can be told without links.

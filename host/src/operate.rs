@@ -21,9 +21,7 @@ use crate::sender::Sender;
 use crate::store::rows::prefix_end;
 use crate::store::{self, Store};
 
-pub use self::broadcast::{
-    AT_A_TIME, Begun, Broadcast, Change, Draft, Missed, MissedPage, Problem, Reach,
-};
+pub use self::broadcast::{AT_A_TIME, Begun, Broadcast, Change, Draft, Missed, MissedPage, Problem, Reach};
 pub use self::dead::{Letter, List, Summary};
 pub use self::unknown::{UnknownCall, UnknownList};
 

@@ -242,7 +242,9 @@ async fn begin(
     let recipients = list.map(|list| list.recipients).unwrap_or_default();
     let status = hand.begin(draft, &recipients).await?;
     if hand.is_stopped() {
-        print(json, &status, |status| format!("broadcast {}: no host runs; it begins with the next start\n", status.id))?;
+        print(json, &status, |status| {
+            format!("broadcast {}: no host runs; it begins with the next start\n", status.id)
+        })?;
         return Ok(Exit::Done);
     }
     if what.detach {

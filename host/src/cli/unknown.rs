@@ -233,7 +233,8 @@ mod tests {
         assert!(whole(first).contains("params  {\"chat_id\":1}"));
         let drop_first = Action::Drop { numbers: vec![first.number], all: false };
         assert_eq!(act_on(&store, drop_first, false).unwrap(), Exit::Done);
-        assert_eq!(read(&store).unwrap().into_iter().map(|(_, call)| call).collect::<Vec<_>>(), [second.clone()]);
+        let left: Vec<_> = read(&store).unwrap().into_iter().map(|(_, call)| call).collect();
+        assert_eq!(left, std::slice::from_ref(second));
         assert!(act_on(&store, Action::Show { number: first.number }, false).is_err());
     }
 }

@@ -24,8 +24,8 @@ use super::weight::weight_of;
 use crate::clock::unix_millis;
 use crate::domain::{BotId, Lane};
 use crate::store::rows::broadcast::{
-    self as rows, Cursor, Failure, FailureKind, HeadRow, OpenRow, PAGE, PRICE, ProgressRow, Recipient, To, WishRow,
-    Wanted,
+    self as rows, Cursor, Failure, FailureKind, HeadRow, OpenRow, PAGE, PRICE, ProgressRow, Recipient, To, Wanted,
+    WishRow,
 };
 use crate::store::rows::outbox::Delivery;
 use crate::store::rows::{Unreadable, number_of, prefix_end};
@@ -381,12 +381,7 @@ impl Broadcasts {
     }
 
     /// The next of the list, and whether he is known to be gone.
-    fn take(
-        &mut self,
-        id: u64,
-        job: &mut Job,
-        ops: &mut Vec<Op>,
-    ) -> Result<Option<(Recipient, bool)>, store::Error> {
+    fn take(&mut self, id: u64, job: &mut Job, ops: &mut Vec<Op>) -> Result<Option<(Recipient, bool)>, store::Error> {
         match job.progress.next {
             Cursor::End => Ok(None),
             Cursor::Known(after) => {

@@ -210,17 +210,21 @@ impl Loop<'_> {
     fn start(&mut self, work: Work) {
         let shared = self.shared.clone();
         match work {
-            Work::Row { lane, number } => self.calls.spawn(async move {
-                let ending = deliver(&shared, lane, number).await;
-                Done::Row { lane, number, ending }
-            }),
-            Work::Direct { lane, direct } => self.calls.spawn(async move {
-                let attempt = direct.deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
-                let result = shared.client.call(&direct.method, direct.params.clone(), attempt).await;
-                Done::Direct { lane, direct, result }
-            }),
-            Work::Cast { lane, cast } => return self.start_cast(lane, cast),
-        };
+            Work::Row { lane, number } => {
+                self.calls.spawn(async move {
+                    let ending = deliver(&shared, lane, number).await;
+                    Done::Row { lane, number, ending }
+                });
+            }
+            Work::Direct { lane, direct } => {
+                self.calls.spawn(async move {
+                    let attempt = direct.deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
+                    let result = shared.client.call(&direct.method, direct.params.clone(), attempt).await;
+                    Done::Direct { lane, direct, result }
+                });
+            }
+            Work::Cast { lane, cast } => self.start_cast(lane, cast),
+        }
     }
 
     fn finish(&mut self, done: Result<Done, tokio::task::JoinError>) {

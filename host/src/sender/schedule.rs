@@ -258,7 +258,9 @@ impl Schedule {
     pub(super) fn may_act(&self, id: Lane, now: Instant) -> bool {
         let open = self.halted_until.is_none() && self.scope.open_at(Class::Interactive).is_none();
         open && self.lanes.get(&id).is_none_or(|lane| {
-            lane.phase != Phase::InFlight && lane.class(id).is_none_or(|class| class >= Class::Bulk) && lane.free_at(self.quotas.of(id), now) <= now
+            lane.phase != Phase::InFlight
+                && lane.class(id).is_none_or(|class| class >= Class::Bulk)
+                && lane.free_at(self.quotas.of(id), now) <= now
         })
     }
 
@@ -293,11 +295,14 @@ impl Schedule {
 
     fn open_at(&self, class: Class, now: Instant) -> Instant {
         let ready_at = |quota: &Option<Quota>, pace: &Pace| quota.as_ref().map(|quota| pace.ready_at(quota, 1, now));
-        let overall = ready_at(&self.quotas.overall, &self.overall)
-            .filter(|_| !matches!(class, Class::Urgent | Class::Paid));
+        let overall =
+            ready_at(&self.quotas.overall, &self.overall).filter(|_| !matches!(class, Class::Urgent | Class::Paid));
         let bulk = ready_at(&self.quotas.bulk, &self.bulk).filter(|_| class == Class::Bulk);
         let paid = ready_at(&self.quotas.paid, &self.paid).filter(|_| class == Class::Paid);
-        [overall, bulk, paid, self.halted_until, self.scope.open_at(class)].into_iter().flatten().fold(now, Instant::max)
+        [overall, bulk, paid, self.halted_until, self.scope.open_at(class)]
+            .into_iter()
+            .flatten()
+            .fold(now, Instant::max)
     }
 
     fn start(&mut self, id: Lane, class: Class, now: Instant) -> Option<Work> {

@@ -111,7 +111,12 @@ mod tests {
             ("sendMessage", "[]", false, Err("not a JSON object")),
             ("sendMessage", "{", false, Err("not a JSON object: EOF")),
             ("sendMessage", r#"{"chat_id":1,"text":"x"}"#, false, Err("leave `chat_id` out")),
-            ("sendMessage", r#"{"allow_paid_broadcast":true,"text":"x"}"#, false, Err("leave `allow_paid_broadcast` out")),
+            (
+                "sendMessage",
+                r#"{"allow_paid_broadcast":true,"text":"x"}"#,
+                false,
+                Err("leave `allow_paid_broadcast` out"),
+            ),
             ("sendmessage", r#"{"text":" "}"#, false, Err("no text")),
         ] {
             match (for_many(method, params, paid), expect) {

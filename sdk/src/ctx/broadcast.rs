@@ -8,7 +8,7 @@ use crate::json::Object;
 use crate::keyboard::Markup;
 use crate::{CallError, host};
 
-pub use wit::{State as BroadcastState, Report as BroadcastStatus};
+pub use wit::{Report as BroadcastStatus, State as BroadcastState};
 
 /// Who gets a [`Broadcast`].
 #[derive(Debug, Clone, PartialEq, Eq)]

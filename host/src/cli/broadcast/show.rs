@@ -126,9 +126,7 @@ pub(super) fn report(broadcast: &Broadcast) -> String {
     if let Some(most) = broadcast.max_stars {
         line("cost", format!("{} of at most {} Stars", broadcast.stars, number(most)));
     }
-    for (what, at) in
-        [("asked for", broadcast.created), ("started", broadcast.started), ("ended", broadcast.ended)]
-    {
+    for (what, at) in [("asked for", broadcast.created), ("started", broadcast.started), ("ended", broadcast.ended)] {
         if at != 0 {
             line(what, format!("{} UTC", utc(at)));
         }
@@ -218,7 +216,8 @@ mod tests {
     fn a_report_tells_the_cost_and_why_it_waits() {
         let stopped = Broadcast { state: State::Stopped, reason: Some("no Stars".to_owned()), ..broadcast() };
         let text = report(&stopped);
-        for part in ["broadcast 40 “news” is stopped: 4,000 of 10,000 sent", "no Stars", "12.5 of at most 100 Stars"] {
+        for part in ["broadcast 40 “news” is stopped: 4,000 of 10,000 sent", "no Stars", "12.5 of at most 100 Stars"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("left"), "{text}");

@@ -24,7 +24,8 @@ type Answer<T> = wasmtime::Result<Result<T, wit::BroadcastError>>;
 
 impl wit::Host for Host {
     fn start(&mut self, to: wit::Recipients, method: String, params: String, options: wit::Options) -> Answer<u64> {
-        let checked = self.may_broadcast(options.max_stars.is_some()).and_then(|()| self.head(&method, &params, options));
+        let checked =
+            self.may_broadcast(options.max_stars.is_some()).and_then(|()| self.head(&method, &params, options));
         let (head, max_stars) = match checked {
             Ok(checked) => checked,
             Err(error) => return Ok(Err(error)),
@@ -113,12 +114,7 @@ impl Host {
     }
 
     /// What is sent, and how many Stars it may cost.
-    fn head(
-        &self,
-        method: &str,
-        params: &str,
-        options: wit::Options,
-    ) -> Result<(HeadRow, u64), wit::BroadcastError> {
+    fn head(&self, method: &str, params: &str, options: wit::Options) -> Result<(HeadRow, u64), wit::BroadcastError> {
         use wit::BroadcastError::{Denied, Invalid};
         let context = &self.context;
         if params.len() as u64 > context.limits.value {

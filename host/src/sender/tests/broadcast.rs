@@ -152,9 +152,13 @@ async fn ten_thousand_chats_get_it_once_each_and_replies_do_not_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn a_killed_process_repeats_nothing_and_says_what_it_does_not_know() {
-    let first = bench(UNLIMITED, |_, params, _| {
-        if params["chat_id"].as_i64() > Some(1_000) { after(3600 * SECOND, ok()) } else { ok() }
-    });
+    let first =
+        bench(
+            UNLIMITED,
+            |_, params, _| {
+                if params["chat_id"].as_i64() > Some(1_000) { after(3600 * SECOND, ok()) } else { ok() }
+            },
+        );
     let run = first.start();
     first.broadcast(1..=3_000, |_| ());
     first.till(|bench| bench.seen().len() >= 1_040).await;
@@ -306,9 +310,12 @@ async fn a_group_that_moved_gets_it_in_its_new_place_and_a_lost_answer_is_unknow
 
 #[tokio::test(start_paused = true)]
 async fn a_chat_that_is_busy_or_flooded_holds_up_nobody_else() {
-    let bench = bench(SendSettings::default(), |_, params, _| {
-        if params["chat_id"].as_i64() <= Some(2) { flood(6_000) } else { ok() }
-    });
+    let bench = bench(
+        SendSettings::default(),
+        |_, params, _| {
+            if params["chat_id"].as_i64() <= Some(2) { flood(6_000) } else { ok() }
+        },
+    );
     bench.start();
     bench.broadcast(1..=1_000, |_| ());
     bench.till(|bench| bench.progress().sent == 998).await;
