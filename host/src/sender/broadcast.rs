@@ -24,17 +24,18 @@ use super::weight::weight_of;
 use crate::clock::unix_millis;
 use crate::domain::{BotId, Lane};
 use crate::store::rows::broadcast::{
-    self as rows, Cursor, Failure, FailureKind, HeadRow, OpenRow, PAGE, PRICE, ProgressRow, Recipient, To, Wanted,
-    WishRow,
+    self as rows, Cursor, Failure, FailureKind, HeadRow, OpenRow, PAGE, PRICE, ProgressRow, Recipient, Wanted, WishRow,
 };
 use crate::store::rows::outbox::Delivery;
-use crate::store::rows::{Unreadable, number_of, prefix_end};
-use crate::store::{self, Op, Store};
+use crate::store::rows::{Unreadable, prefix_end};
+use crate::store::{Op, Store};
 use crate::telegram::{cast, lane_of};
 
 pub(super) mod fate;
+mod feed;
 pub(super) mod gate;
 mod known;
+mod wishes;
 
 /// Recipients of one broadcast that stand in lanes at a time.
 const IN_HAND: usize = 200;
@@ -175,140 +176,6 @@ impl Broadcasts {
         Self { store, bot, process, jobs: BTreeMap::new(), waste: VecDeque::new(), busy: true }
     }
 
-    /// Looks at what is wanted. What an earlier process had under way is told by `unknown`.
-    pub(super) fn look(
-        &mut self,
-        schedule: &mut Schedule,
-        now: Instant,
-        ops: &mut Vec<Op>,
-        mut unknown: impl FnMut(u64, &HeadRow, &Recipient, &mut Vec<Op>),
-    ) -> Result<(), store::Error> {
-        let end = prefix_end(&rows::bot_prefix(self.bot));
-        let mut from = rows::bot_prefix(self.bot);
-        let mut ended = Vec::new();
-        while let Some(key) = self.store.first_key(&from, &end)? {
-            let Some(id) = rows::id_of(&key) else { break };
-            from = prefix_end(&rows::job_prefix(self.bot, id));
-            let Some(wish) = self.wish(id)? else { continue };
-            if let Some(job) = self.jobs.get_mut(&id) {
-                job.wish = wish;
-            } else if wish.wanted != Wanted::Collect && !self.load(id, wish, now, ops, &mut unknown)? {
-                ended.push(id);
-            }
-        }
-        // The ids rise with time.
-        let surplus = ended.len().saturating_sub(KEPT);
-        for id in ended.drain(..surplus) {
-            self.waste(rows::job_prefix(self.bot, id));
-        }
-        for id in self.jobs.keys().copied().collect::<Vec<_>>() {
-            self.obey(id, schedule, now);
-        }
-        self.busy = true;
-        Ok(())
-    }
-
-    fn wish(&self, id: u64) -> Result<Option<WishRow>, store::Error> {
-        let row = self.store.get(&rows::wish_key(self.bot, id))?;
-        Ok(row.and_then(|value| WishRow::decode(&value).inspect_err(|error| unreadable(id, error)).ok()))
-    }
-
-    /// False if it has ended.
-    fn load(
-        &mut self,
-        id: u64,
-        wish: WishRow,
-        now: Instant,
-        ops: &mut Vec<Op>,
-        unknown: &mut impl FnMut(u64, &HeadRow, &Recipient, &mut Vec<Op>),
-    ) -> Result<bool, store::Error> {
-        let Some(head) = self.store.get(&rows::head_key(self.bot, id))? else { return Ok(true) };
-        let head = match HeadRow::decode(&head) {
-            Ok(head) => head,
-            Err(error) => {
-                unreadable(id, &error);
-                return Ok(true);
-            }
-        };
-        let progress = match self.store.get(&rows::progress_key(self.bot, id))?.map(|row| ProgressRow::decode(&row)) {
-            None => ProgressRow::begun(head.to),
-            Some(Ok(progress)) => progress,
-            Some(Err(error)) => {
-                unreadable(id, &error);
-                return Ok(true);
-            }
-        };
-        if progress.ended != 0 {
-            // What a process that was ended just then has not got to.
-            self.waste(rows::pieces_prefix(self.bot, id));
-            self.waste(rows::open_prefix(self.bot, id));
-            return Ok(false);
-        }
-        let page = u32::try_from(progress.failures / PAGE as u64).unwrap_or(u32::MAX);
-        let page = self.store.get(&rows::failures_key(self.bot, id, page))?;
-        let mut job = Job {
-            counted: (head.to == To::KnownChats).then_some(None),
-            wish,
-            open: HashMap::new(),
-            parked: BinaryHeap::new(),
-            in_lanes: 0,
-            piece: VecDeque::new(),
-            page: page.and_then(|page| rows::decode_failures(&page).ok()).unwrap_or_default(),
-            page_changed: false,
-            changed: true,
-            refused_in_a_row: 0,
-            ran_until: None,
-            head,
-            progress,
-        };
-        if job.counted.is_some() {
-            job.progress.total = 0;
-        }
-        let unix_now = unix_millis();
-        let prefix = rows::open_prefix(self.bot, id);
-        let mut from = prefix.clone();
-        loop {
-            let found = self.store.range(&from, &prefix_end(&prefix), 256)?;
-            let Some((last, _)) = found.last() else { break };
-            from = [last, &[0][..]].concat();
-            for (key, value) in &found {
-                let (Some(number), Ok(open)) = (number_of(key), OpenRow::decode(value)) else { continue };
-                let at_most_once = job.head.delivery == Delivery::AtMostOnce;
-                if let Some(kind) = fate::after_restart(&open, self.process, at_most_once) {
-                    unknown(id, &job.head, &open.to, ops);
-                    job.fail(open.to, kind, "the host ended while the call was under way");
-                    ops.push(Op::Delete { key: key.to_vec() });
-                    if job.page.len() >= PAGE {
-                        self.write_page(id, &mut job, ops);
-                    }
-                    continue;
-                }
-                let at = now + Duration::from_millis(open.not_before.saturating_sub(unix_now));
-                job.parked.push(Reverse((at, number)));
-                let (lane, ambiguous) = (lane(&open.to), open.begun != 0);
-                let place = Place::Parked(at);
-                job.open.insert(number, Open { to: open.to, lane, place, failures: 0, failing_since: None, ambiguous });
-            }
-        }
-        tracing::info!(broadcast = id, name = job.head.name, done = job.progress.done(), "a broadcast goes on");
-        self.jobs.insert(id, job);
-        Ok(true)
-    }
-
-    /// Follows a wish that may be new.
-    fn obey(&mut self, id: u64, schedule: &mut Schedule, now: Instant) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        if job.progress.stopped.as_ref().is_some_and(|(wish, _)| *wish != job.wish.number) {
-            job.progress.stopped = None;
-            job.refused_in_a_row = 0;
-            job.changed = true;
-        }
-        if !job.runs() {
-            job.ran_until = None;
-            take_back(id, job, schedule, now);
-        }
-    }
-
     /// Takes recipients from the lists, puts those into their lanes whose time has come, ends what is over. What the
     /// store has to be told is to be told before any call begins.
     pub(super) fn feed(&mut self, schedule: &mut Schedule, now: Instant, ops: &mut Vec<Op>) {
@@ -338,104 +205,6 @@ impl Broadcasts {
             }
         }
         self.measure();
-    }
-
-    fn feed_job(
-        &mut self,
-        id: u64,
-        job: &mut Job,
-        schedule: &mut Schedule,
-        now: Instant,
-        ops: &mut Vec<Op>,
-    ) -> Result<(), store::Error> {
-        self.count(job)?;
-        while let Some(Reverse((at, number))) = job.parked.peek().copied().filter(|Reverse((at, _))| *at <= now) {
-            job.parked.pop();
-            if job.open.get(&number).is_some_and(|open| open.place == Place::Parked(at)) {
-                hand(id, job, number, schedule, now);
-            }
-        }
-        let mut taken = 0;
-        while job.in_lanes < IN_HAND && job.open.len() < MOST_OPEN {
-            if taken == AT_A_TIME {
-                self.busy = true;
-                break;
-            }
-            taken += 1;
-            let Some((to, is_gone)) = self.take(id, job, ops)? else { break };
-            let number = job.progress.taken;
-            job.progress.taken += 1;
-            job.changed = true;
-            if is_gone {
-                job.fail(to, FailureKind::Gone, "nothing could be sent there before");
-                self.write_full_page(id, job, ops);
-                continue;
-            }
-            let row = OpenRow { to: to.clone(), begun: 0, not_before: 0 };
-            ops.push(Op::Put { key: rows::open_key(self.bot, id, number), value: row.encode() });
-            let (lane, place) = (lane(&to), Place::Parked(now));
-            job.open.insert(number, Open { to, lane, place, failures: 0, failing_since: None, ambiguous: false });
-            hand(id, job, number, schedule, now);
-        }
-        Ok(())
-    }
-
-    /// The next of the list, and whether he is known to be gone.
-    fn take(&mut self, id: u64, job: &mut Job, ops: &mut Vec<Op>) -> Result<Option<(Recipient, bool)>, store::Error> {
-        match job.progress.next {
-            Cursor::End => Ok(None),
-            Cursor::Known(after) => {
-                if job.piece.is_empty() {
-                    let page = known::page(&self.store, self.bot, after)?;
-                    job.piece = page.into_iter().map(|(chat, gone)| (Recipient::Chat(chat), Some(gone))).collect();
-                }
-                job.changed = true;
-                let Some((to, is_gone)) = job.piece.pop_front() else {
-                    job.progress.next = Cursor::End;
-                    return Ok(None);
-                };
-                if let Recipient::Chat(chat) = &to {
-                    job.progress.next = Cursor::Known(Some(*chat));
-                }
-                Ok(Some((to, is_gone.unwrap_or(false))))
-            }
-            Cursor::Listed(piece, place) => {
-                if job.piece.is_empty() {
-                    let row = self.store.get(&rows::piece_key(self.bot, id, piece))?.unwrap_or_default();
-                    let mut list = VecDeque::from(rows::decode_piece(&row).unwrap_or_else(|error| {
-                        unreadable(id, &error);
-                        Vec::new()
-                    }));
-                    list.drain(..(place as usize).min(list.len()));
-                    job.piece = list.into_iter().map(|to| (to, None)).collect();
-                }
-                let next = job.piece.pop_front();
-                job.changed = true;
-                job.progress.next = if job.piece.is_empty() {
-                    ops.push(Op::Delete { key: rows::piece_key(self.bot, id, piece) });
-                    next_piece(job.head.to, piece)
-                } else {
-                    Cursor::Listed(piece, place + 1)
-                };
-                let Some((to, _)) = next else { return Ok(None) };
-                let is_gone = match &to {
-                    Recipient::Chat(chat) => known::is_gone(&self.store, self.bot, *chat)?,
-                    Recipient::Name(_) => false,
-                };
-                Ok(Some((to, is_gone)))
-            }
-        }
-    }
-
-    /// How many chats are known; some at a time.
-    fn count(&mut self, job: &mut Job) -> Result<(), store::Error> {
-        let Some(after) = job.counted else { return Ok(()) };
-        let chats = known::page(&self.store, self.bot, after)?;
-        job.progress.total += chats.len() as u64;
-        job.changed = true;
-        job.counted = chats.last().map(|(chat, _)| Some(*chat));
-        self.busy |= job.counted.is_some();
-        Ok(())
     }
 
     /// The call whose turn has come; `None` if it is not to be made after all.
@@ -659,13 +428,6 @@ impl Broadcasts {
         gauge!("botyard_broadcasts", "state" => "paused").set(state(false));
         let waiting = |job: &Job| job.progress.total.saturating_sub(job.progress.done());
         gauge!("botyard_broadcast_waiting").set(self.jobs.values().map(waiting).sum::<u64>() as f64);
-    }
-}
-
-fn next_piece(to: To, piece: u32) -> Cursor {
-    match to {
-        To::Listed { pieces, .. } if piece + 1 < pieces => Cursor::Listed(piece + 1, 0),
-        _ => Cursor::End,
     }
 }
 
