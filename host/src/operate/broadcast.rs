@@ -83,7 +83,7 @@ pub struct Broadcast {
     pub unknown: u64,
     /// Still to come; of a cancelled one, those who never got it.
     pub waiting: u64,
-    /// Delivered in a second, over the time in which it was sending.
+    /// Done with in a second, over the time in which it was sending.
     pub per_second: f64,
     /// How many Stars it may cost; `None` where nothing is paid.
     pub max_stars: Option<u64>,
@@ -334,7 +334,7 @@ impl Operator {
             refused: progress.refused,
             unknown: progress.unknown,
             waiting: total.saturating_sub(done),
-            per_second: if seconds > 0.0 { progress.sent as f64 / seconds } else { 0.0 },
+            per_second: if seconds > 0.0 { done as f64 / seconds } else { 0.0 },
             max_stars: head.paid.then_some(wish.most / 10),
             stars: progress.spent as f64 / 10.0,
             created: head.created,
