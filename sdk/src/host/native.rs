@@ -68,7 +68,6 @@ pub(crate) fn enqueue(method: &str, params: &str, _options: Options) -> Result<(
     Ok(())
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the host's signature")]
 pub(crate) fn broadcast_start(
     to: &broadcast::Recipients,
     method: &str,
@@ -100,7 +99,6 @@ pub(crate) fn broadcast_start(
     })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the host's signature")]
 pub(crate) fn broadcast_status(id: u64) -> Result<Option<broadcast::Report>, BroadcastError> {
     with(|world| Ok(world.broadcasts.get(&id).map(|broadcast| broadcast.status.clone())))
 }
