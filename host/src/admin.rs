@@ -1,12 +1,14 @@
-//! Health and metrics over HTTP, for probes, scrapers and people: `/healthz`, `/readyz`, `/metrics`; and `/api/…`, for
-//! operators on this machine.
+//! Health and metrics over HTTP, for probes, scrapers and people: `/healthz`, `/readyz`, `/metrics`; a page and `/api/…`
+//! for operators on this machine.
 //!
 //! It reads what others report and hands on what operators want; it decides nothing. There is no login, which is why it
 //! listens on the loopback address unless told otherwise. When its port is taken the host does not start, with an error
 //! that names the address and the key.
 
 mod api;
+mod broadcasts;
 pub mod metrics;
+mod page;
 mod plugins;
 mod readiness;
 
@@ -23,7 +25,8 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-pub use api::{Api, Failed, Host};
+pub use api::{Api, Failed, Host, Summary};
+pub use broadcasts::{Recipients, Terms};
 pub use plugins::{Action, Order, OrderError, PluginState, PluginStatus};
 pub use readiness::{Readiness, Reason, Report};
 
@@ -34,10 +37,11 @@ const GRACE: Duration = Duration::from_secs(1);
 const UPKEEP: Duration = Duration::from_secs(5);
 
 const INDEX: &str = "botyard\n\n\
+    /         a page for operators\n\
     /healthz  200 while the process lives\n\
     /readyz   200 when updates are fetched and handled, else 503 with the reasons\n\
     /metrics  counters and timings for Prometheus\n\
-    /api      what `botyard dead` and `botyard plugin` ask, from this machine only\n";
+    /api      what the page and the commands ask, from this machine only\n";
 
 /// Why the admin endpoints can't be served.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +93,7 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let metrics = metrics::install();
     let mut asked_to_stop = stop.clone();
-    let routes = routes(readiness, metrics.clone()).merge(api::routes(api));
+    let routes = routes(readiness, metrics.clone()).merge(page::routes()).merge(api::routes(api));
     let server = axum::serve(listener, routes.into_make_service_with_connect_info::<SocketAddr>())
         .with_graceful_shutdown(async move { stopped(&mut asked_to_stop).await });
     let out_of_grace = async {
@@ -118,7 +122,6 @@ async fn keep_up(metrics: &PrometheusHandle) {
 
 fn routes(readiness: Readiness, metrics: PrometheusHandle) -> Router {
     Router::new()
-        .route("/", get(INDEX))
         .route("/healthz", get("ok\n"))
         .route("/readyz", get(ready).with_state(readiness))
         .route("/metrics", get(render).with_state(metrics))

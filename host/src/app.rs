@@ -188,7 +188,8 @@ impl Start {
         });
 
         let stages = Stages::default();
-        let operator = Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals());
+        let operator =
+            Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals()).telling(parts.sender.clone());
         live::apply_pauses(&parts, &operator)?;
         let (orders, ordered) = mpsc::channel(8);
         // The store is there by now, so the way to it can be told without links.
@@ -315,6 +316,7 @@ fn send_settings(config: &Config) -> SendSettings {
         chat_per_second: config.send.chat_per_second,
         group_per_minute: config.send.group_per_minute,
         bulk_per_second: config.send.bulk_per_second,
+        paid_per_second: config.send.paid_per_second,
     }
 }
 

@@ -5,6 +5,7 @@
 //! exit code says which kind of failure it was. Nothing that is printed shows a secret.
 #![allow(clippy::print_stderr, reason = "the last words of a command go to the terminal, not to the log")]
 
+mod broadcast;
 mod build;
 mod chats;
 mod check;
@@ -76,6 +77,7 @@ enum Command {
     Check(check::Check),
     Build(build::Build),
     Plugin(plugin::Plugin),
+    Broadcast(broadcast::Broadcast),
     Dead(dead::Dead),
     Chats(chats::Chats),
     Store(store::Store),
@@ -106,6 +108,7 @@ pub fn main() -> ExitCode {
         Command::Check(check) => check.run(),
         Command::Build(build) => build.run(),
         Command::Plugin(plugin) => plugin.run(),
+        Command::Broadcast(broadcast) => broadcast.run(),
         Command::Dead(dead) => dead.run(),
         Command::Chats(chats) => chats.run(),
         Command::Store(store) => store.run(),

@@ -28,7 +28,7 @@ mod version;
 pub use bindings::botyard::types::types::{Command, Event, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::read_file;
-pub use grants::Grants;
+pub use grants::{Broadcasting, Grants};
 pub use limits::{Limits, MEMORY_CAP};
 pub use manifest::{CommandHelp, Filter, Manifest};
 pub use outbound::{Attachment, CallError, Journal, Outbound};

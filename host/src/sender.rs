@@ -38,6 +38,7 @@ mod acting;
 mod action;
 mod attempt;
 mod backlog;
+pub(crate) mod broadcast;
 mod decide;
 mod direct;
 mod downloads;
@@ -75,11 +76,19 @@ pub struct SendSettings {
     pub group_per_minute: f64,
     /// All bulk calls together.
     pub bulk_per_second: f64,
+    /// All paid calls of broadcasts together.
+    pub paid_per_second: f64,
 }
 
 impl Default for SendSettings {
     fn default() -> Self {
-        Self { overall_per_second: 30.0, chat_per_second: 1.0, group_per_minute: 20.0, bulk_per_second: 25.0 }
+        Self {
+            overall_per_second: 30.0,
+            chat_per_second: 1.0,
+            group_per_minute: 20.0,
+            bulk_per_second: 25.0,
+            paid_per_second: 1000.0,
+        }
     }
 }
 
@@ -120,6 +129,10 @@ struct Inbox {
     actions: Vec<Action>,
     /// Calls with an unknown outcome that were not the task's own.
     unknown: Vec<UnknownRow>,
+    /// Something else is wanted of broadcasts.
+    broadcasts: bool,
+    /// How many calls with an unknown outcome the operator has removed.
+    unknown_dropped: u64,
     settings: SendSettings,
     /// The task has ended, or was never to begin: nobody will take anything any more.
     closed: bool,
@@ -155,6 +168,8 @@ impl Sender {
             direct: VecDeque::new(),
             actions: Vec::new(),
             unknown: Vec::new(),
+            broadcasts: false,
+            unknown_dropped: 0,
             settings,
             closed: false,
         };
@@ -191,6 +206,18 @@ impl Sender {
     /// Tells of rows that are durable now, those of a lane in order. Never blocks.
     pub fn committed(&self, rows: impl IntoIterator<Item = (Lane, u64, Priority)>) {
         self.shared.inbox().committed.extend(rows);
+        self.shared.wake.notify_one();
+    }
+
+    /// Tells that something else is wanted of broadcasts, and durable. Never blocks.
+    pub fn broadcasts_changed(&self) {
+        self.shared.inbox().broadcasts = true;
+        self.shared.wake.notify_one();
+    }
+
+    /// Tells that so many calls with an unknown outcome were looked after and removed. Never blocks.
+    pub fn unknown_dropped(&self, count: u64) {
+        self.shared.inbox().unknown_dropped += count;
         self.shared.wake.notify_one();
     }
 

@@ -5,6 +5,7 @@
 //! - Nothing here waits or tries again: that is the business of the callers, which own a clock and a queue.
 //! - No error text, `Display` or `Debug`, holds the URL or the token.
 
+pub mod cast;
 mod classify;
 mod client;
 mod download;

@@ -1,6 +1,7 @@
 //! What a handler is given: the event, and everything it can ask of the host.
 
 mod action;
+mod broadcast;
 mod chats;
 mod files;
 mod message;
@@ -20,6 +21,7 @@ use crate::json::Object;
 use crate::update::{Body, Query, member};
 use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
 
+pub use broadcast::{Broadcast, BroadcastState, BroadcastStatus, Recipients};
 pub use message::Message;
 pub use storage::{Scope, Storage};
 pub use target::ChatTarget;

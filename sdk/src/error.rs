@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
+use crate::bindings::botyard::broadcast::broadcasts::BroadcastError;
 use crate::bindings::botyard::telegram::bot_api as wit;
 
 /// Why a handler failed. The host drops everything that the run asked for and tries the event again, unless the error
@@ -154,6 +155,15 @@ impl fmt::Display for CallError {
 }
 
 impl std::error::Error for CallError {}
+
+impl From<BroadcastError> for CallError {
+    fn from(error: BroadcastError) -> Self {
+        match error {
+            BroadcastError::Denied(text) => Self::Denied(text),
+            BroadcastError::Invalid(text) => Self::Invalid(text),
+        }
+    }
+}
 
 impl From<wit::CallError> for CallError {
     fn from(error: wit::CallError) -> Self {

@@ -5,8 +5,14 @@
 
 #[cfg(target_arch = "wasm32")]
 mod imports {
-    use crate::bindings::botyard::{clock, config, files, fsm, i18n, log, random, schedule, storage, telegram};
+    use crate::bindings::botyard::{
+        broadcast, clock, config, files, fsm, i18n, log, random, schedule, storage, telegram,
+    };
 
+    pub(crate) use broadcast::broadcasts::{
+        cancel as broadcast_cancel, pause as broadcast_pause, resume as broadcast_resume, start as broadcast_start,
+        status as broadcast_status,
+    };
     pub(crate) use clock::clock::sleep;
     pub(crate) use config::config::{get as config, secret};
     pub(crate) use files::files::{

@@ -53,7 +53,7 @@ pub mod media;
 pub mod test;
 
 pub use botyard_sdk_macros::{State, plugin};
-pub use ctx::{ChatTarget, Ctx, Message, Run, Scope, Storage};
+pub use ctx::{Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, Message, Recipients, Run, Scope, Storage};
 pub use error::{CallError, Error, Refusal};
 pub use file::{Download, File, FileWriter, Received};
 pub use plugin::{Handled, Plugin, Returned};

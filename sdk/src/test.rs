@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
 use crate::bindings::exports::botyard::plugin::handler::Filter;
 use crate::host::{Made, World, with};
-use crate::{Error, Event, Handled, Plugin, Timer, Update, Value, json};
+use crate::{BroadcastStatus, Error, Event, Handled, Plugin, Recipients, Timer, Update, Value, json};
 
 /// When every run takes place, in unix milliseconds.
 pub(crate) const NOW: u64 = 1_750_000_000_000;
@@ -50,6 +50,8 @@ pub struct Outcome {
     pub calls: Vec<(String, Value)>,
     /// The files it made, in order.
     pub files: Vec<MadeFile>,
+    /// The broadcasts it began.
+    pub broadcasts: Vec<Begun>,
     /// The lines it logged.
     pub log: Vec<String>,
 }
@@ -65,6 +67,19 @@ pub struct MadeFile {
     pub content_type: String,
     /// Its content.
     pub bytes: Vec<u8>,
+}
+
+/// A broadcast that a run began. Here it never gets further by itself.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// By which it is named.
+    pub id: u64,
+    /// To whom.
+    pub to: Recipients,
+    /// The method.
+    pub method: String,
+    /// Its parameters.
+    pub params: Value,
 }
 
 impl Outcome {
@@ -104,6 +119,11 @@ impl<P: Plugin> Bot<P> {
     #[must_use]
     pub fn state(&self) -> Option<&str> {
         self.world.state.as_ref().map(|state| state.name.as_str())
+    }
+
+    /// How a broadcast that the plugin has begun stands, to be changed as a host would.
+    pub fn broadcast(&mut self, id: u64) -> Option<&mut BroadcastStatus> {
+        self.world.broadcasts.get_mut(&id).map(|broadcast| &mut broadcast.status)
     }
 
     /// The user writes; a text that begins with a slash is a command.
@@ -173,7 +193,8 @@ impl<P: Plugin> Bot<P> {
     fn run(&mut self, event: Event) -> Outcome {
         self.events += 1;
         let (observing, taking) = self.matched(&event);
-        let mut outcome = Outcome { result: Ok(Handled::Pass), calls: Vec::new(), files: Vec::new(), log: Vec::new() };
+        let (calls, files, broadcasts, log) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut outcome = Outcome { result: Ok(Handled::Pass), calls, files, broadcasts, log };
         if !observing.is_empty() {
             self.run_once(event.clone(), observing, &mut outcome);
         }
@@ -191,6 +212,13 @@ impl<P: Plugin> Bot<P> {
         outcome.result = P::handle(Invocation { id: self.events, attempt: 1, now: NOW, seed, key, matched, event });
         let mut after = with(std::mem::take);
         let calls = std::mem::take(&mut after.calls).into_iter();
+        let begun = after.broadcasts.iter().filter(|(id, _)| !before.broadcasts.contains_key(id));
+        outcome.broadcasts.extend(begun.map(|(&id, broadcast)| Begun {
+            id,
+            to: Recipients::from_wire(&broadcast.to),
+            method: broadcast.method.clone(),
+            params: serde_json::from_str(&broadcast.params).unwrap_or_default(),
+        }));
         outcome.calls.extend(calls.map(|(method, params)| (method, serde_json::from_str(&params).unwrap_or_default())));
         let made = std::mem::take(&mut after.made).into_iter();
         outcome.files.extend(made.filter_map(|file| {

@@ -5,6 +5,7 @@
 
 mod e2e {
     mod answers;
+    mod broadcast;
     mod chats;
     mod conversations;
     mod crash;

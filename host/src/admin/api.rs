@@ -8,6 +8,8 @@
 //! - `GET /api/dead?limit=…&plugin=…`, `GET /api/dead/{number}?payload=true`
 //! - `POST /api/dead/retry`, `POST /api/dead/drop`: `{"numbers": [1, 2]}` or `{"all": {"plugin": null}}`
 //! - `GET /api/chats?limit=…&after=…&reach=…`
+//! - `GET /api/summary`: in numbers
+//! - `/api/broadcasts…`, `/api/reach`, `/api/unknown…`: see `broadcasts`
 //! - `GET /api/plugins`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`
 //! - `POST /api/webhook/set`
 
@@ -25,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::broadcasts;
 use super::plugins::{self, Order};
 use crate::domain::{BotId, ChatId};
 use crate::guard;
@@ -58,6 +61,19 @@ pub struct Host {
     pub version: String,
 }
 
+/// `GET /api/summary`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Summary {
+    /// The bot's id.
+    pub bot: BotId,
+    /// The host's version.
+    pub version: String,
+    /// Dead letters; 1,000 stand for as many or more, here and below.
+    pub dead: usize,
+    /// Calls with an unknown end.
+    pub unknown: usize,
+}
+
 /// The body of whatever is not 200.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Failed {
@@ -78,10 +94,12 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/api/dead/retry", post(retry))
         .route("/api/dead/drop", post(drop_letters))
         .route("/api/chats", get(chats))
+        .route("/api/summary", get(summary))
         .route("/api/plugins", get(plugins::list))
         .route("/api/webhook/set", post(plugins::set_webhook))
         .route("/api/plugins/{name}/{action}", post(plugins::change))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .merge(broadcasts::routes())
         .layer(middleware::from_fn(only_this_machine))
         .with_state(api)
 }
@@ -119,6 +137,13 @@ impl From<JsonRejection> for Refusal {
 
 async fn host(State(api): State<Api>) -> Json<Host> {
     Json(Host { store: api.store, bot: api.operator.bot(), version: env!("CARGO_PKG_VERSION").to_owned() })
+}
+
+async fn summary(State(api): State<Api>) -> Answer<Summary> {
+    let Host { bot, version, .. } = host(State(api.clone())).await.0;
+    const MOST: usize = 1_000;
+    let (dead, unknown) = (api.operator.count_dead(MOST)?, api.operator.count_unknown(MOST)?);
+    Ok(Json(Summary { bot, version, dead, unknown }))
 }
 
 #[derive(Deserialize)]

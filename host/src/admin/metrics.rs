@@ -24,6 +24,14 @@ const SECONDS: [f64; 16] =
 const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_api_call_seconds", Histogram, "Time that a call to the Bot API took, by method; not for getUpdates"),
     ("botyard_api_calls_total", Counter, "Calls to the Bot API, by method and outcome"),
+    ("botyard_broadcast_calls_total", Counter, "Calls of broadcasts, by outcome"),
+    (
+        "botyard_broadcast_tenth_stars_total",
+        Counter,
+        "Tenths of a Star that paid broadcasts have spent, counted when a call begins: refusals are not given back here",
+    ),
+    ("botyard_broadcast_waiting", Gauge, "Recipients of broadcasts that are still to be sent to"),
+    ("botyard_broadcasts", Gauge, "Broadcasts that have not ended, by state"),
     ("botyard_build_info", Gauge, "Always 1; the version is a label"),
     (
         "botyard_callbacks_acknowledged_total",

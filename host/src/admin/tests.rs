@@ -37,7 +37,9 @@ async fn answers_over_http_and_stops_when_told() {
     let server = tokio::spawn(serve(listener, readiness.clone(), api(folder.path()), stopping));
 
     assert!(request(address, "GET /healthz").await.starts_with("HTTP/1.1 200"));
-    assert!(request(address, "GET /").await.contains("/metrics"));
+    let page = request(address, "GET /").await;
+    assert!(page.contains("text/html") && page.contains("default-src 'none'") && page.contains("page.js"), "{page}");
+    assert!(request(address, "GET /page.js").await.contains("/api/broadcasts"));
     assert!(request(address, "GET /nothing").await.starts_with("HTTP/1.1 404"));
     assert!(request(address, "POST /healthz").await.starts_with("HTTP/1.1 405"));
 

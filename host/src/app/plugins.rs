@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use crate::config::{self, Config};
 use crate::dispatch::Entry;
 use crate::domain::PluginName;
-use crate::plugin::{self, Engine, EngineSettings, Grants, Limits, Plugin, Settings};
+use crate::plugin::{self, Broadcasting, Engine, EngineSettings, Grants, Limits, Plugin, Settings};
 
 /// Loads plugins with one engine.
 pub(super) struct Loader {
@@ -69,7 +69,14 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
     Settings {
         config: entry.config.clone(),
         secrets: entry.secrets.clone(),
-        grants: Grants { methods: entry.grants.methods.clone() },
+        grants: Grants {
+            methods: entry.grants.methods.clone(),
+            broadcast: match entry.grants.broadcast {
+                config::Broadcasting::Denied => Broadcasting::Denied,
+                config::Broadcasting::Free => Broadcasting::Free,
+                config::Broadcasting::Paid => Broadcasting::Paid,
+            },
+        },
         limits: Limits {
             memory: limits.memory,
             cpu: limits.cpu,

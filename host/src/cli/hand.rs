@@ -17,6 +17,8 @@ use crate::operate::{ChatList, Letter, List, Operator, Outcome, Reach, Selection
 use crate::store::{self, Store};
 use crate::telegram::WebhookInfo;
 
+mod many;
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A host that is just starting answers when it is ready.
 const FIRST_ANSWER: Duration = Duration::from_secs(15);

@@ -39,8 +39,22 @@ pub struct Plugin {
 pub struct Grants {
     /// `methods`: the only Bot API methods it may call, `answer*` for all that begin so. None: all that it declares.
     pub methods: Option<Vec<String>>,
+    /// `broadcast`: whether it may send one call to many chats, `"paid"` also for the bot's Stars; no.
+    pub broadcast: Broadcasting,
     /// `http`: origins it may reach, such as `https://api.pay.example`; none.
     pub http: Vec<String>,
+}
+
+/// `broadcast`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Broadcasting {
+    /// `false`
+    #[default]
+    Denied,
+    /// `true`
+    Free,
+    /// `"paid"`
+    Paid,
 }
 
 /// `[plugins.NAME.limits]`: what one run may use up.
@@ -147,8 +161,18 @@ impl Grants {
             origins.iter().try_for_each(|origin| check_origin(origin))?;
             Ok(origins)
         });
+        let broadcast = section.value("broadcast", broadcasting).unwrap_or_default();
         section.finish();
-        Self { methods, http: http.unwrap_or_default() }
+        Self { methods, broadcast, http: http.unwrap_or_default() }
+    }
+}
+
+fn broadcasting(node: &Node) -> Result<Broadcasting, String> {
+    match &node.value {
+        Value::Boolean(true) => Ok(Broadcasting::Free),
+        Value::Boolean(false) => Ok(Broadcasting::Denied),
+        Value::Text(text) if text == "paid" => Ok(Broadcasting::Paid),
+        _ => units::expected("true, false or \"paid\"", node),
     }
 }
 

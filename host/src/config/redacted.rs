@@ -6,7 +6,9 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 use super::redaction::{MASK, redact};
-use super::{AllowedUpdates, Config, Grants, Limits, Mode, Plugin, Tls, Webhook, show_bytes, show_duration};
+use super::{
+    AllowedUpdates, Broadcasting, Config, Grants, Limits, Mode, Plugin, Tls, Webhook, show_bytes, show_duration,
+};
 
 pub(super) fn print(config: &Config) -> String {
     let mut out = Lines::default();
@@ -49,6 +51,7 @@ pub(super) fn print(config: &Config) -> String {
     out.value("group_per_minute", &config.send.group_per_minute.into());
     out.value("bulk_per_second", &config.send.bulk_per_second.into());
     out.text("cache_ttl", &show_duration(config.send.cache_ttl));
+    out.value("paid_per_second", &config.send.paid_per_second.into());
 
     out.section("store");
     out.path("path", &config.store.path);
@@ -96,11 +99,17 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     let masked = plugin.secrets.keys().map(|name| (name.clone(), MASK.into())).collect();
     out.value("secrets", &Json::Object(masked));
 
-    let Grants { methods, http } = &plugin.grants;
+    let Grants { methods, broadcast, http } = &plugin.grants;
     out.section(&format!("{name}.grants"));
     if let Some(methods) = methods {
         out.value("methods", &texts(methods));
     }
+    let broadcast = match broadcast {
+        Broadcasting::Denied => false.into(),
+        Broadcasting::Free => true.into(),
+        Broadcasting::Paid => "paid".into(),
+    };
+    out.value("broadcast", &broadcast);
     out.value("http", &texts(http));
 
     let Limits { memory, cpu, time, state, value, calls, log, upload, download } = &plugin.limits;

@@ -64,6 +64,7 @@ fn every_key_is_read() {
             group_per_minute = 10
             bulk_per_second = 5
             cache_ttl = "1h"
+            paid_per_second = 300
             [store]
             path = "/var/lib/bot"
             [i18n]
@@ -77,7 +78,7 @@ fn every_key_is_read() {
             priority = -10
             config = { currency = "UZS", nested = { list = [1, 2.5, true, 2026-01-02] } }
             secrets = { pay = { env = "PAY_KEY" } }
-            grants = { methods = ["sendMessage", "answer*", "*"], http = ["https://api.pay.example:8443"] }
+            grants = { methods = ["sendMessage", "answer*", "*"], broadcast = "paid", http = ["https://api.pay.example:8443"] }
             limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B", upload = "1GiB", download = "0B" }
         "#,
         [("PAY_KEY", "hunter22\n"), ("BOTYARD__BOT__TOKEN", "{ env = \"BOT_TOKEN\" }")],
@@ -97,6 +98,7 @@ fn every_key_is_read() {
         group_per_minute: 10.0,
         bulk_per_second: 5.0,
         cache_ttl: Duration::from_secs(3600),
+        paid_per_second: 300.0,
     };
     assert_eq!(config.send, send);
     assert_eq!(config.store.path, Path::new("/var/lib/bot"));
@@ -108,6 +110,7 @@ fn every_key_is_read() {
     assert_eq!(shop.config, serde_json::json!({ "currency": "UZS", "nested": nested }));
     assert_eq!(shop.secrets["pay"].expose_secret(), "hunter22");
     assert_eq!(shop.grants.methods.as_deref().unwrap().join(" "), "sendMessage answer* *");
+    assert_eq!(shop.grants.broadcast, Broadcasting::Paid);
     assert_eq!(shop.grants.http, ["https://api.pay.example:8443"]);
     assert_eq!(
         shop.limits,
@@ -193,6 +196,7 @@ fn each_wrong_value_says_what_was_expected() {
         ),
         ("[plugins.a]\npath = \"a\"\ngrants.methods = [\"getupdates\"]", "the host's alone"),
         ("[plugins.a]\npath = \"a\"\ngrants.methods = [\"send Message\"]", "is no method"),
+        ("[plugins.a]\npath = \"a\"\ngrants.broadcast = \"free\"", "expected true, false or \"paid\""),
         ("[plugins.a]\npath = \"a\"\ngrants.http = [\"https://a.example/path\"]", "is no origin"),
         ("[plugins.a]\npath = \"a\"\nsecrets = { k = { env = \"NOT_SET\" } }", "NOT_SET is not set"),
         ("[plugins.a]\npath = \"a\"\nsecrets = { k = { env = \"X\", file = \"y\" } }", "needs either `env` or `file`"),

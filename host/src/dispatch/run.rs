@@ -26,7 +26,7 @@ use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::outbox::{self, OutboxRow};
-use crate::store::rows::{prefix_end, timer};
+use crate::store::rows::{broadcast, prefix_end, timer};
 use crate::store::{self, Commit, CommitError, Held, Op, Store, Tx};
 
 /// What every run needs.
@@ -330,6 +330,7 @@ impl Context {
         let mut rows = Vec::new();
         let mut place = 0;
         let mut sets_timer = false;
+        let mut broadcasts = false;
         let mut actions = Vec::new();
         commit.ops.retain_mut(|op| {
             match op {
@@ -348,12 +349,15 @@ impl Context {
                     }
                     place += 1;
                 }
-                Op::Put { key, .. } => sets_timer |= timer::parse_key(key).is_some(),
+                Op::Put { key, .. } => {
+                    sets_timer |= timer::parse_key(key).is_some();
+                    broadcasts |= broadcast::is_wish(key);
+                }
                 Op::Delete { .. } => {}
             }
             true
         });
-        if sets_timer || !rows.is_empty() || !actions.is_empty() || !held.is_empty() {
+        if sets_timer || broadcasts || !rows.is_empty() || !actions.is_empty() || !held.is_empty() {
             let sender = self.sender.clone();
             let timer_set = sets_timer.then(|| self.timer_set.clone());
             commit.on_durable =
@@ -363,6 +367,9 @@ impl Context {
                     }));
                     sender.act(actions);
                     drop(held);
+                    if broadcasts {
+                        sender.broadcasts_changed();
+                    }
                     if let Some(timer_set) = timer_set {
                         timer_set.notify_one();
                     }

@@ -130,8 +130,13 @@ impl Running {
         let (orders, ordered) = mpsc::channel(1);
         let client = Arc::new(Client::with_transport(telegram.clone()));
         let (arrivals, _) = mpsc::unbounded_channel();
-        let limits =
-            SendSettings { overall_per_second: 0.0, chat_per_second: 0.0, group_per_minute: 0.0, bulk_per_second: 0.0 };
+        let limits = SendSettings {
+            overall_per_second: 0.0,
+            chat_per_second: 0.0,
+            group_per_minute: 0.0,
+            bulk_per_second: 0.0,
+            ..SendSettings::default()
+        };
         let chats = Chats::open(store.clone(), BOT).unwrap();
         let sender = Sender::new(store.clone(), client.clone(), BOT, chats, limits, None);
         let parts = Parts { store, client, bot: BOT, allowed_updates, arrivals, sender, status: status_sender };

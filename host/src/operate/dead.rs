@@ -93,6 +93,14 @@ impl Operator {
         Ok(list)
     }
 
+    /// How many there are; no more than `most` are counted.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn count_dead(&self, most: usize) -> Result<usize, Error> {
+        self.count(dead::bot_prefix(self.bot), most)
+    }
+
     /// Everything about one dead letter. With `payload` also what people wrote, and what the plugin had stored with a
     /// timer; without it these stand as their length.
     ///

@@ -25,6 +25,7 @@ use crate::store::Tx;
 use crate::store::rows::moved;
 
 mod bot_api;
+mod broadcast;
 mod chats;
 mod clock;
 mod config;

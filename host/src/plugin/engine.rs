@@ -23,7 +23,7 @@ use super::cache::Cache;
 use super::limits::MEMORY_CAP;
 use super::run::describe;
 use super::version::{Context, file_hash};
-use super::{Error, Grants, Limits, Manifest, Plugin, Version, component};
+use super::{Error, Grants, Limits, Manifest, Plugin, Version, component, grants};
 use crate::domain::PluginName;
 use crate::i18n::Catalogs;
 
@@ -135,7 +135,10 @@ impl Engine {
         let manifest = Manifest::check(described).map_err(Error::Manifest)?;
         let context =
             Context { methods: manifest.methods.clone(), state_version: manifest.state_version, catalogs, ..bare };
-        let warnings = context.warnings();
+        let mut warnings = context.warnings();
+        if component::imports(&component, component::BROADCASTS) {
+            warnings.extend(grants::check_broadcast(&name, &context.grants, false).err());
+        }
         let version = Version::of(wasm);
         Ok(Arc::new(Plugin { name, version, manifest, warnings, engine: self.clone(), code, context: context.into() }))
     }

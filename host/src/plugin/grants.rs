@@ -13,6 +13,20 @@ const NEVER: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut",
 pub struct Grants {
     /// Bot API methods, with `*` at the end for any ending; none for all that the plugin declares.
     pub methods: Option<Vec<String>>,
+    /// Broadcasts.
+    pub broadcast: Broadcasting,
+}
+
+/// Whether a plugin may send one call to many chats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Broadcasting {
+    /// Not at all.
+    #[default]
+    Denied,
+    /// At the usual rate.
+    Free,
+    /// Also for the bot's Stars.
+    Paid,
 }
 
 /// True for what can be the name of a method: nothing that could change the address of a call.
@@ -39,6 +53,15 @@ pub(super) fn check(plugin: &PluginName, declared: &[String], grants: &Grants, m
         }
         _ => Ok(()),
     }
+}
+
+/// Decides about a broadcast; the error is for the plugin's author and the operator.
+pub(super) fn check_broadcast(plugin: &PluginName, grants: &Grants, paid: bool) -> Result<(), String> {
+    let (needed, line) = if paid { (Broadcasting::Paid, "\"paid\"") } else { (Broadcasting::Free, "true") };
+    if grants.broadcast >= needed {
+        return Ok(());
+    }
+    Err(format!("add `grants.broadcast = {line}` to [plugins.{plugin}] in bot.toml"))
 }
 
 fn matches(pattern: &str, method: &str) -> bool {
@@ -81,13 +104,26 @@ mod tests {
             (&["*"], None, "Close", Some("the host's own")),
             (&["*"], None, "closeForumTopic", None),
         ] {
-            let grants = Grants { methods: granted.map(texts) };
+            let grants = Grants { methods: granted.map(texts), ..Grants::default() };
             let answer = check(&PluginName::new("shop"), &texts(declared), &grants, method);
             match expect {
                 None => assert_eq!(answer, Ok(()), "{declared:?} {granted:?} {method}"),
                 Some(part) => assert!(answer.clone().is_err_and(|text| text.contains(part)), "{method}: {answer:?}"),
             }
         }
+    }
+
+    #[test]
+    fn broadcasts_and_paying_for_them_are_granted_each() {
+        let denied = |broadcast, paid| {
+            check_broadcast(&PluginName::new("news"), &Grants { broadcast, ..Grants::default() }, paid).err()
+        };
+        let says = |line: &str| Some(format!("add `grants.broadcast = {line}` to [plugins.news] in bot.toml"));
+        assert_eq!(denied(Broadcasting::Denied, false), says("true"));
+        assert_eq!(denied(Broadcasting::Denied, true), says("\"paid\""));
+        assert_eq!(denied(Broadcasting::Free, true), says("\"paid\""));
+        assert_eq!((denied(Broadcasting::Free, false), denied(Broadcasting::Paid, false)), (None, None));
+        assert_eq!(denied(Broadcasting::Paid, true), None);
     }
 
     #[test]

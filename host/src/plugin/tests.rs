@@ -203,7 +203,7 @@ async fn calls_are_counted_and_granted() {
     assert_eq!(bench.handle(&format!("{CALL} {CALL} {refused}"), few).await, Ok(Verdict::Done));
     assert_eq!(bench.telegram.made.lock().unwrap().len(), 1);
 
-    let none = Settings { grants: Grants { methods: Some(vec!["answer*".into()]) }, ..settings() };
+    let none = Settings { grants: Grants { methods: Some(vec!["answer*".into()]), ..Grants::default() }, ..settings() };
     assert_eq!(bench.handle(&format!("{CALL} {refused}"), none).await, Ok(Verdict::Done));
     assert_eq!(bench.telegram.made.lock().unwrap().len(), 1);
 }

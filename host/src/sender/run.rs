@@ -11,6 +11,8 @@ use tokio::time::{self, Instant};
 
 use super::action::{self, Action, Actions};
 use super::attempt::attempt;
+use super::broadcast::gate::Gate;
+use super::broadcast::{Broadcasts, Cast};
 use super::decide::{self, History, Next};
 use super::direct::{self, Direct};
 use super::floods::Floods;
@@ -27,6 +29,8 @@ use crate::store::{self, Commit, CommitError, Op};
 use crate::telegram::{self, Error};
 
 mod chats;
+
+mod cast;
 
 /// What is in flight may take so long to end after the stop signal.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -46,6 +50,7 @@ enum Done {
     Row { lane: Lane, number: u64, ending: Ending },
     Direct { lane: Lane, direct: Direct, result: Result<Bytes, Error> },
     Action { action: Action, result: Result<Bytes, Error> },
+    Cast { lane: Lane, cast: Cast, outcome: cast::Outcome },
 }
 
 enum Ending {
@@ -83,6 +88,8 @@ struct Loop<'a> {
     floods: Floods,
     /// Told when lanes turn out to be one chat's.
     lanes_changed: watch::Receiver<u64>,
+    broadcasts: Broadcasts,
+    gate: Arc<Gate>,
 }
 
 pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
@@ -102,7 +109,10 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         actions: Actions::default(),
         floods: Floods::default(),
         lanes_changed: shared.chats.lanes_changed(),
+        broadcasts: Broadcasts::new(shared.store.clone(), shared.bot, shared.process),
+        gate: Arc::default(),
     };
+    this.gate.set(&settings);
     let told_to_stop = async move {
         // Whoever drops the signal has gone, which is a reason to stop as well.
         stop.wait_for(|stop| *stop).await.ok();
@@ -120,12 +130,13 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut settings = settings;
     loop {
         this.take_inbox(&mut settings);
-        this.write();
         let now = Instant::now();
+        this.feed_broadcasts(now);
+        this.write();
         while let Some(work) = this.schedule.next(now) {
             this.start(work);
         }
-        let wake_at = this.schedule.wake_at(now);
+        let wake_at = [this.schedule.wake_at(now), this.broadcasts.wake_at(now)].into_iter().flatten().min();
         tokio::select! {
             biased;
             () = &mut told_to_stop => break,
@@ -165,16 +176,21 @@ impl Loop<'_> {
             }
             self.schedule.add(waiting.lane, waiting.head, waiting.last, waiting.priority, now);
         }
-        Ok(())
+        self.look_at_broadcasts()
     }
 
     fn take_inbox(&mut self, settings: &mut super::SendSettings) {
-        let (committed, direct, actions, unknown, wanted) = {
+        let (committed, direct, actions, unknown, wanted, broadcasts) = {
             let mut inbox = self.shared.inbox();
             let actions = std::mem::take(&mut inbox.actions);
+            let broadcasts = std::mem::take(&mut inbox.broadcasts);
+            self.ledger.dropped(std::mem::take(&mut inbox.unknown_dropped));
             let (committed, direct) = (std::mem::take(&mut inbox.committed), std::mem::take(&mut inbox.direct));
-            (committed, direct, actions, std::mem::take(&mut inbox.unknown), inbox.settings)
+            (committed, direct, actions, std::mem::take(&mut inbox.unknown), inbox.settings, broadcasts)
         };
+        if let Some(error) = broadcasts.then(|| self.look_at_broadcasts().err()).flatten() {
+            tracing::error!(%error, "what is wanted of broadcasts can't be read");
+        }
         for row in unknown {
             self.ledger.keep(&self.shared.store, &row, &mut self.ops);
         }
@@ -182,6 +198,7 @@ impl Loop<'_> {
         if *settings != wanted {
             *settings = wanted;
             self.schedule.reconfigure(settings, now);
+            self.gate.set(settings);
         }
         self.floods.forget_past(now);
         self.join_lanes(now);
@@ -215,15 +232,20 @@ impl Loop<'_> {
     fn start(&mut self, work: Work) {
         let shared = self.shared.clone();
         match work {
-            Work::Row { lane, number } => self.calls.spawn(async move {
-                let ending = deliver(&shared, lane, number).await;
-                Done::Row { lane, number, ending }
-            }),
-            Work::Direct { lane, direct } => self.calls.spawn(async move {
-                let result = direct.make(&shared, lane).await;
-                Done::Direct { lane, direct, result }
-            }),
-        };
+            Work::Row { lane, number } => {
+                self.calls.spawn(async move {
+                    let ending = deliver(&shared, lane, number).await;
+                    Done::Row { lane, number, ending }
+                });
+            }
+            Work::Direct { lane, direct } => {
+                self.calls.spawn(async move {
+                    let result = direct.make(&shared, lane).await;
+                    Done::Direct { lane, direct, result }
+                });
+            }
+            Work::Cast { lane, cast } => self.start_cast(lane, cast),
+        }
     }
 
     fn finish(&mut self, done: Result<Done, tokio::task::JoinError>) {
@@ -231,6 +253,7 @@ impl Loop<'_> {
         match done {
             Ok(Done::Row { lane, number, ending }) => self.finish_row(lane, number, ending, now),
             Ok(Done::Direct { lane, direct, result }) => self.finish_direct(lane, direct, result, now),
+            Ok(Done::Cast { lane, cast, outcome }) => self.finish_cast(lane, cast, outcome, now),
             Ok(Done::Action { action, result }) => {
                 self.actions.end(action.lane, result.as_ref().err(), now);
                 action.answer(result);
@@ -460,6 +483,7 @@ impl Loop<'_> {
     }
 
     fn write(&mut self) {
+        self.write_broadcasts();
         if !self.ops.is_empty() {
             let mut commit = Commit { ops: std::mem::take(&mut self.ops), ..Commit::default() };
             if !self.let_go.is_empty()
@@ -496,6 +520,7 @@ impl Loop<'_> {
         let chat_id = chat_of(lane);
         let paused = self.schedule.flooded(lane, now + wait, now);
         self.note_wait(lane, now + wait, now);
+        self.casts_blocked(lane, now + wait, now);
         // A direct call has no row of its own to remember it.
         if let Some((head, _)) = self.schedule.blocked_head(lane, now) {
             self.pass_on(lane, head, now);

@@ -19,6 +19,7 @@ use crate::store::{Commit, Op};
 use crate::telegram::{Response, Transport, TransportError, lane_of};
 
 mod acting;
+mod broadcast;
 mod calls;
 mod chats;
 mod delivery;
@@ -32,8 +33,13 @@ mod schedule;
 const BOT: BotId = BotId(1);
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-const UNLIMITED: SendSettings =
-    SendSettings { overall_per_second: 0.0, chat_per_second: 0.0, group_per_minute: 0.0, bulk_per_second: 0.0 };
+const UNLIMITED: SendSettings = SendSettings {
+    overall_per_second: 0.0,
+    chat_per_second: 0.0,
+    group_per_minute: 0.0,
+    bulk_per_second: 0.0,
+    paid_per_second: 0.0,
+};
 
 /// How Telegram behaves: given the method, its parameters, and how often this same call came before.
 type Play = Box<dyn Fn(&str, &Value, usize) -> Answer + Send + Sync>;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{BotId, ChatId, Conversation, Lane, PluginName, UserId};
 
+pub mod broadcast;
 pub mod chat;
 pub mod dead;
 pub mod file;

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use crate::bindings::botyard::broadcast::broadcasts::{self as broadcast, BroadcastError};
 use crate::bindings::botyard::files::files::Info;
 use crate::bindings::botyard::i18n::catalogs::Value as Argument;
 use crate::bindings::botyard::log::log::Level;
@@ -23,6 +24,8 @@ pub(crate) struct World {
     /// What direct calls are answered with, oldest first; `true` when there are no more.
     pub(crate) answers: VecDeque<Result<String, CallError>>,
     pub(crate) chats: BTreeMap<i64, KnownChat>,
+    /// By id, all that were begun.
+    pub(crate) broadcasts: BTreeMap<u64, Broadcast>,
     pub(crate) timers: BTreeMap<u64, (String, u64, Vec<u8>)>,
     pub(crate) timer_count: u64,
     pub(crate) log: Vec<String>,
@@ -42,6 +45,15 @@ pub(crate) struct Made {
     pub(crate) bytes: Vec<u8>,
     /// Once it is finished.
     pub(crate) reference: Option<String>,
+}
+
+/// A broadcast that was begun, and never gets further by itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Broadcast {
+    pub(crate) to: broadcast::Recipients,
+    pub(crate) method: String,
+    pub(crate) params: String,
+    pub(crate) status: broadcast::Report,
 }
 
 thread_local! {
@@ -146,6 +158,63 @@ pub(crate) fn keep_action(params: &str) -> Result<(), CallError> {
 #[expect(clippy::unnecessary_wraps, reason = "the host's signature")]
 pub(crate) fn known_chat(id: i64) -> Result<Option<KnownChat>, String> {
     Ok(with(|world| world.chats.get(&id).cloned()))
+}
+
+pub(crate) fn broadcast_start(
+    to: &broadcast::Recipients,
+    method: &str,
+    params: &str,
+    _options: &broadcast::Options,
+) -> Result<u64, BroadcastError> {
+    with(|world| {
+        let id = 4 * (1 + world.broadcasts.len() as u64);
+        let total = match to {
+            broadcast::Recipients::Listed(listed) => listed.len() as u64,
+            broadcast::Recipients::KnownChats => 0,
+        };
+        let status = broadcast::Report {
+            state: broadcast::State::Running,
+            reason: None,
+            total,
+            sent: 0,
+            gone: 0,
+            refused: 0,
+            unknown: 0,
+            waiting: total,
+            spent: 0,
+            started: 0,
+            ended: 0,
+        };
+        let (method, params) = (method.to_owned(), params.to_owned());
+        world.broadcasts.insert(id, Broadcast { to: to.clone(), method, params, status });
+        Ok(id)
+    })
+}
+
+pub(crate) fn broadcast_status(id: u64) -> Result<Option<broadcast::Report>, BroadcastError> {
+    with(|world| Ok(world.broadcasts.get(&id).map(|broadcast| broadcast.status.clone())))
+}
+
+fn change_broadcast(id: u64, state: broadcast::State) -> Result<bool, BroadcastError> {
+    with(|world| {
+        let running = |status: &&mut broadcast::Report| {
+            !matches!(status.state, broadcast::State::Done | broadcast::State::Cancelled)
+        };
+        let status = world.broadcasts.get_mut(&id).map(|broadcast| &mut broadcast.status).filter(running);
+        Ok(status.map(|status| status.state = state).is_some())
+    })
+}
+
+pub(crate) fn broadcast_pause(id: u64) -> Result<bool, BroadcastError> {
+    change_broadcast(id, broadcast::State::Paused)
+}
+
+pub(crate) fn broadcast_resume(id: u64) -> Result<bool, BroadcastError> {
+    change_broadcast(id, broadcast::State::Running)
+}
+
+pub(crate) fn broadcast_cancel(id: u64) -> Result<bool, BroadcastError> {
+    change_broadcast(id, broadcast::State::Cancelled)
 }
 
 pub(crate) fn state_get() -> Option<State> {

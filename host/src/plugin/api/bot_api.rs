@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::task::AbortHandle;
 
@@ -141,11 +142,21 @@ impl Host {
         if !params.trim_start().starts_with('{') {
             return Err(CallError::Invalid("the parameters are not a JSON object".to_owned()));
         }
-        match serde_json::from_str::<IgnoredAny>(params) {
+        match serde_json::from_str::<Pays>(params) {
+            // It takes the bot's Stars, and nothing here would count them.
+            Ok(Pays { allow_paid_broadcast: Some(_) }) => {
+                grants::check_broadcast(&context.name, &context.grants, true).map_err(CallError::Denied)
+            }
             Ok(_) => Ok(()),
             Err(error) => Err(CallError::Invalid(format!("the parameters are not a JSON object: {error}"))),
         }
     }
+}
+
+/// Whether Telegram is to be paid for a call.
+#[derive(Deserialize)]
+struct Pays {
+    allow_paid_broadcast: Option<IgnoredAny>,
 }
 
 /// Ends a call when the run that waits for it has ended: nothing of a run outlives it.

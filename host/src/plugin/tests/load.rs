@@ -98,7 +98,7 @@ fn a_plugin_that_says_nothing_sensible_of_itself_is_refused() {
 #[test]
 fn the_operator_is_told_what_a_plugin_will_not_be_let_do() {
     let bench = Bench::new();
-    let grants = Grants { methods: Some(vec!["answer*".into()]) };
+    let grants = Grants { methods: Some(vec!["answer*".into()]), ..Grants::default() };
     let plugin = bench.load(
         Guest { methods: &["answerCallbackQuery", "sendPhoto"], ..Default::default() },
         Settings { grants, ..settings() },

@@ -124,8 +124,13 @@ impl Bench {
         let files = Files::open(&folder.path().join("data.files"), &store, ServerLimits::default()).unwrap();
         let telegram = Arc::new(Telegram { fates: Mutex::new(fates.iter().copied().collect()), ..Telegram::default() });
         let client = Arc::new(Client::with_transport(telegram.clone()));
-        let no_limits =
-            SendSettings { overall_per_second: 0.0, chat_per_second: 0.0, group_per_minute: 0.0, bulk_per_second: 0.0 };
+        let no_limits = SendSettings {
+            overall_per_second: 0.0,
+            chat_per_second: 0.0,
+            group_per_minute: 0.0,
+            bulk_per_second: 0.0,
+            ..SendSettings::default()
+        };
         let chats = Chats::open(store.clone(), BOT).unwrap();
         let sender = Sender::new(store.clone(), client, BOT, chats, no_limits, Some(files.clone()));
         let (stop, stopped) = watch::channel(false);
