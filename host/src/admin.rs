@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 pub use api::{Api, Failed, Host};
-pub use plugins::{Action, Order, OrderError, PluginState, PluginStatus};
+pub use plugins::{Action, KeptVersion, Order, OrderError, PluginState, PluginStatus};
 pub use readiness::{Readiness, Reason, Report};
 
 /// How long a request that is being answered may hold up the stop.

@@ -8,6 +8,8 @@
 mod identity;
 mod live;
 mod plugins;
+mod shelf;
+mod versions;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -127,12 +129,14 @@ impl Start {
     ) -> anyhow::Result<()> {
         let Self { client, store, bot, fingerprint, token_optional } = self;
         let loader = Arc::new(plugins::Loader::new(&config)?);
-        let (entries, username) = tokio::select! {
+        let versions = versions::Versions::new(loader, &config, store.clone(), bot);
+        let (loaded, username) = tokio::select! {
             biased;
             () = stopped(&mut stop) => return Ok(()),
-            found = async { Ok::<_, anyhow::Error>((loader.load_all(&config).await?, identity::ask(&client).await?)) } => found?,
+            found = async { Ok::<_, anyhow::Error>((versions.load_all(&config).await?, identity::ask(&client).await?)) } => found?,
         };
-        let routes = Routes::new(entries);
+        let routes = Routes::new(loaded.iter().map(|(_, loaded)| loaded.entry.clone()).collect());
+        let (notices, noticed) = mpsc::unbounded_channel();
 
         let sender = Sender::new(store.clone(), client.clone(), bot, send_settings(&config));
         let (dispatcher, arrivals) = Dispatcher::new(
@@ -146,6 +150,7 @@ impl Start {
                 max_attempts: config.dispatch.max_attempts,
                 default_locale: config.i18n.default_locale.clone(),
                 grace: GRACE,
+                notices,
             },
         );
         let (allowed_updates, allowed) = watch::channel(allowed_updates(&config, &dispatcher.routes()));
@@ -187,10 +192,8 @@ impl Start {
             status,
         };
         let mut polling = tokio::spawn(poller.run(stages.intake.subscribe()));
-        let ordering = (operator, ordered);
-        let stop_following = stages.intake.subscribe();
-        let reloading =
-            tokio::spawn(live::follow(parts.clone(), config, loader, token_optional, watch, ordering, stop_following));
+        let live = live::Live::new(parts.clone(), config, versions, token_optional, operator, loaded);
+        let reloading = tokio::spawn(live.run(watch, ordered, noticed, stages.intake.subscribe()));
         tracing::info!(%bot, "serving");
 
         let mut result = tokio::select! {

@@ -7,7 +7,8 @@
 //! - `GET /api/host`: which store and bot these are
 //! - `GET /api/dead?limit=…&plugin=…`, `GET /api/dead/{number}?payload=true`
 //! - `POST /api/dead/retry`, `POST /api/dead/drop`: `{"numbers": [1, 2]}` or `{"all": {"plugin": null}}`
-//! - `GET /api/plugins`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`
+//! - `GET /api/plugins`, `GET /api/plugins/{name}/versions`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`,
+//!   `…/disable`, `…/enable`, `…/rollback?to=…`
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -76,6 +77,7 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/api/dead/retry", post(retry))
         .route("/api/dead/drop", post(drop_letters))
         .route("/api/plugins", get(plugins::list))
+        .route("/api/plugins/{name}/versions", get(plugins::versions))
         .route("/api/plugins/{name}/{action}", post(plugins::change))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .layer(middleware::from_fn(only_this_machine))

@@ -27,6 +27,7 @@ struct State {
     plugin_failures: BTreeMap<PluginName, String>,
     stale_plugins: BTreeMap<PluginName, String>,
     paused_plugins: BTreeSet<PluginName>,
+    resting_plugins: BTreeMap<PluginName, String>,
     config_failure: Option<String>,
     store_failure: Option<String>,
     is_stopping: bool,
@@ -93,6 +94,16 @@ impl Readiness {
         self.lock().paused_plugins = names.into_iter().collect();
     }
 
+    /// The plugin fails one event after another, so that they wait for a while. The bot stays ready.
+    pub fn plugin_rests(&self, name: &PluginName, reason: impl Into<String>) {
+        self.lock().resting_plugins.insert(name.clone(), reason.into());
+    }
+
+    /// The plugin handles events again.
+    pub fn plugin_recovered(&self, name: &PluginName) {
+        self.lock().resting_plugins.remove(name);
+    }
+
     /// The configuration that is in force is the one in the file.
     pub fn config_ok(&self) {
         self.lock().config_failure = None;
@@ -132,6 +143,9 @@ impl Readiness {
         let paused =
             |name: &PluginName| reason(&format!("plugins.{name}"), "an operator has paused it: its events wait");
         notes.extend(state.paused_plugins.iter().map(paused));
+        notes.extend(state.resting_plugins.iter().map(|(name, why)| {
+            reason(&format!("plugins.{name}"), &format!("it fails one event after another, and rests: {why}"))
+        }));
         notes.extend(state.config_failure.iter().map(|why| reason("config", why)));
         Report { ready: reasons.is_empty(), reasons, notes }
     }

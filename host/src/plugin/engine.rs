@@ -22,7 +22,7 @@ use super::bindings::{self, PluginPre};
 use super::cache::Cache;
 use super::limits::MEMORY_CAP;
 use super::run::describe;
-use super::version::{Context, file_hash};
+use super::version::{Context, Pace, file_hash};
 use super::{Error, Grants, Limits, Manifest, Plugin, Version, component};
 use crate::domain::PluginName;
 use crate::i18n::Catalogs;
@@ -137,7 +137,8 @@ impl Engine {
             Context { methods: manifest.methods.clone(), state_version: manifest.state_version, catalogs, ..bare };
         let warnings = context.warnings();
         let version = Version::of(wasm);
-        Ok(Arc::new(Plugin { name, version, manifest, warnings, engine: self.clone(), code, context: context.into() }))
+        let (engine, context, pace) = (self.clone(), context.into(), Pace::default());
+        Ok(Arc::new(Plugin { name, version, manifest, warnings, engine, code, context, pace }))
     }
 
     fn component(&self, wasm: &[u8]) -> Result<Component, Error> {

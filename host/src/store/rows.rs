@@ -18,6 +18,7 @@ pub mod paused;
 pub mod seen;
 pub mod timer;
 pub mod unknown;
+pub mod version;
 
 /// A row that does not read as what its key says.
 #[derive(Debug, thiserror::Error)]

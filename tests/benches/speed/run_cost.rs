@@ -192,6 +192,7 @@ fn invocation(lane: Lane, number: u64) -> Invocation {
             raw: raw(lane),
         }),
         journal: Journal::default(),
+        on_trial: false,
     }
 }
 
