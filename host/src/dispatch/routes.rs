@@ -67,6 +67,7 @@ impl Entry {
 #[derive(Default)]
 pub struct Routes {
     entries: Vec<Entry>,
+    /// Those of plugins without a version on trial.
     commands: HashSet<String>,
 }
 
@@ -95,8 +96,8 @@ impl Routes {
         entries.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.plugin.name.cmp(&b.plugin.name)));
         let commands = entries
             .iter()
-            .flat_map(Entry::versions)
-            .flat_map(|plugin| &plugin.manifest.filters)
+            .filter(|entry| entry.trial.is_none())
+            .flat_map(|entry| &entry.plugin.manifest.filters)
             .flat_map(|filter| filter.commands.iter().cloned())
             .collect();
         Self { entries, commands }
@@ -129,12 +130,20 @@ impl Routes {
         facts: &Facts<'_>,
         mut state_of: impl FnMut(&Plugin) -> Result<Option<String>, E>,
     ) -> Result<Vec<Candidate>, E> {
-        let is_known_command = facts.command.is_some_and(|name| self.commands.contains(name));
-        let (mut observers, mut holders, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        for entry in &self.entries {
+        let version_of = |entry: &Entry| {
             let view = facts.view;
             let key = Conversation::of(entry.plugin.manifest.key, view.chat, view.user, view.thread);
-            let version = entry.version(&key, facts.attempts);
+            entry.version(&key, facts.attempts)
+        };
+        let is_on_trial = |name| {
+            let trials = self.entries.iter().filter(|entry| entry.trial.is_some());
+            let mut filters = trials.flat_map(|entry| version_of(entry).plugin.manifest.filters.clone());
+            filters.any(|filter| filter.commands.iter().any(|command| command == name))
+        };
+        let is_known_command = facts.command.is_some_and(|name| self.commands.contains(name) || is_on_trial(name));
+        let (mut observers, mut holders, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in &self.entries {
+            let version = version_of(entry);
             let plugin = &version.plugin;
             let mut state = None;
             let (mut observing, mut taking, mut holds) = (Vec::new(), Vec::new(), false);

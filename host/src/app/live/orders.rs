@@ -116,7 +116,9 @@ impl Live {
             }
         }
         match self.failures.get(name) {
-            Some((_, reason)) if matches!(action, Action::Reload | Action::Enable) => {
+            Some((_, reason))
+                if *action == Action::Reload || (*action == Action::Enable && self.entry(name).is_none()) =>
+            {
                 Err(OrderError::Failed(format!("plugin `{name}` does not load, and nothing has changed: {reason}")))
             }
             _ => Ok(self.status(name, &self.operator.paused().map_err(failed)?)),

@@ -61,7 +61,7 @@ impl Live {
 
     async fn roll_back(&mut self, name: &PluginName, version: &str, reason: &str) {
         let Some(entry) = self.entry(name) else { return };
-        if !entry.trial.as_ref().is_some_and(|trial| trial.plugin().version.as_str() == version) {
+        if entry.trial.as_ref().is_none_or(|trial| trial.plugin().version.as_str() != version) {
             // It has been replaced meanwhile.
             return;
         }
