@@ -27,7 +27,7 @@ use tokio::sync::watch;
 
 pub use api::{Api, Failed, Host, Summary};
 pub use broadcasts::{Recipients, Terms};
-pub use plugins::{Action, Order, OrderError, PluginState, PluginStatus};
+pub use plugins::{Action, KeptVersion, Order, OrderError, PluginState, PluginStatus};
 pub use readiness::{Readiness, Reason, Report};
 
 /// How long a request that is being answered may hold up the stop.

@@ -9,6 +9,8 @@ mod identity;
 mod intake;
 mod live;
 mod plugins;
+mod shelf;
+mod versions;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -144,16 +146,18 @@ impl Start {
         let Self { client, store, files, origin } = self;
         let bot = origin.access.token.bot_id();
         let loader = Arc::new(plugins::Loader::new(&config)?);
-        let (entries, username) = tokio::select! {
+        let versions = versions::Versions::new(loader, &config, store.clone(), bot);
+        let (loaded, username) = tokio::select! {
             biased;
             () = stopped(&mut stop) => return Ok(()),
             found = async {
-                let found = (loader.load_all(&config).await?, identity::ask(&client).await?);
+                let found = (versions.load_all(&config).await?, identity::ask(&client).await?);
                 origin.look_for_webhook(&config, &client, &store).await?;
                 Ok::<_, anyhow::Error>(found)
             } => found?,
         };
-        let routes = Routes::new(entries);
+        let routes = Routes::new(loaded.iter().map(|(_, loaded)| loaded.entry.clone()).collect());
+        let (notices, noticed) = mpsc::unbounded_channel();
 
         let chats = Chats::open(store.clone(), bot)?;
         chats.keep_answers_for(config.send.cache_ttl);
@@ -171,6 +175,7 @@ impl Start {
                 max_attempts: config.dispatch.max_attempts,
                 default_locale: config.i18n.default_locale.clone(),
                 grace: GRACE,
+                notices,
             },
         );
         let (allowed_updates, allowed) = watch::channel(allowed_updates(&config, &dispatcher.routes()));
@@ -221,10 +226,8 @@ impl Start {
             orders: setting_webhook,
         };
         let mut taking_in = tokio::spawn(intake.run(stages.intake.subscribe()));
-        let ordering = (operator, ordered);
-        let stop_following = stages.intake.subscribe();
-        let reloading =
-            tokio::spawn(live::follow(parts.clone(), config, loader, origin, watch, ordering, stop_following));
+        let live = live::Live::new(parts.clone(), config, versions, origin, operator, loaded);
+        let reloading = tokio::spawn(live.run(watch, ordered, noticed, stages.intake.subscribe()));
         tracing::info!(%bot, "serving");
 
         let mut result = tokio::select! {

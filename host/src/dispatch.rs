@@ -8,19 +8,21 @@
 
 mod age;
 mod answers;
+mod breaker;
 mod chats;
 mod hot;
 mod lanes;
 mod routes;
 mod run;
 mod timers;
+mod trial;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -33,6 +35,40 @@ use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
 
 pub use self::routes::{Entry, Routes};
+pub use self::trial::Trial;
+
+/// What whoever owns the plugins should know, or see to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// A version on trial does worse than the one before it.
+    Worse {
+        /// The plugin.
+        plugin: PluginName,
+        /// The version on trial.
+        version: String,
+        /// In which way.
+        reason: String,
+    },
+    /// A run has crashed, and the plugin is paused for it (`on_crash = "pause"`).
+    Crashed {
+        /// The plugin.
+        plugin: PluginName,
+    },
+    /// One event after another fails: the plugin's events wait for a while.
+    Rests {
+        /// The plugin.
+        plugin: PluginName,
+        /// For how long.
+        rest: Duration,
+        /// Why the last event failed.
+        reason: String,
+    },
+    /// It handles events again.
+    Recovered {
+        /// The plugin.
+        plugin: PluginName,
+    },
+}
 
 /// What dispatch is built from.
 pub struct Settings {
@@ -44,6 +80,8 @@ pub struct Settings {
     pub default_locale: String,
     /// How long runs may go on after the stop signal before they are rolled back.
     pub grace: Duration,
+    /// Whoever owns the plugins.
+    pub notices: mpsc::UnboundedSender<Notice>,
 }
 
 /// Hands events to plugins. Cheap to clone; [`Dispatcher::run`] does the work.
@@ -53,8 +91,6 @@ pub struct Dispatcher {
     concurrency: usize,
     grace: Duration,
     arrivals: mpsc::UnboundedSender<Vec<Lane>>,
-    /// Told when what paused plugins made wait is to be looked at again.
-    resumed: Arc<Notify>,
 }
 
 /// The receiving end of [`Dispatcher::arrivals`]; goes into [`Dispatcher::run`].
@@ -82,6 +118,9 @@ impl Dispatcher {
             max_attempts: settings.max_attempts,
             hot: hot::HotKeys::default(),
             paused: arc_swap::ArcSwap::default(),
+            breakers: std::sync::Mutex::default(),
+            notices: settings.notices,
+            resumed: Arc::default(),
             journals: std::sync::Mutex::default(),
             timer_set: Arc::default(),
         };
@@ -90,7 +129,6 @@ impl Dispatcher {
             concurrency: settings.concurrency.max(1),
             grace: settings.grace,
             arrivals,
-            resumed: Arc::default(),
         };
         (dispatcher, Arrivals(receiver))
     }
@@ -110,9 +148,11 @@ impl Dispatcher {
     /// Lets other plugins, or other versions, serve. Events under way end with the ones they began with.
     pub fn set_routes(&self, routes: Routes) {
         self.context.routes.store(Arc::new(routes));
-        if !self.context.paused.load().is_empty() {
+        // Another version begins anew.
+        let rested = !self.context.end_rests().is_empty();
+        if rested || !self.context.paused.load().is_empty() {
             // A paused plugin may be among those that have gone.
-            self.resumed.notify_one();
+            self.context.resumed.notify_one();
         }
     }
 
@@ -120,7 +160,7 @@ impl Dispatcher {
     pub fn set_paused(&self, plugins: BTreeSet<PluginName>) {
         let before = self.context.paused.swap(Arc::new(plugins));
         if !before.is_empty() {
-            self.resumed.notify_one();
+            self.context.resumed.notify_one();
         }
     }
 
@@ -197,7 +237,7 @@ impl Dispatcher {
                         self.find_waiting(&mut lanes).await?;
                     }
                 }
-                () = self.resumed.notified() => self.find_waiting(&mut lanes).await?,
+                () = self.context.resumed.notified() => self.find_waiting(&mut lanes).await?,
                 received = arrivals.recv_many(&mut announced, 256) => {
                     if received == 0 {
                         return Ok(());

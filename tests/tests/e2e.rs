@@ -19,5 +19,6 @@ mod e2e {
     mod start;
     mod support;
     mod texts;
+    mod versions;
     mod webhook;
 }

@@ -10,8 +10,9 @@
 //! - `GET /api/chats?limit=…&after=…&reach=…`
 //! - `GET /api/summary`: in numbers
 //! - `/api/broadcasts…`, `/api/reach`, `/api/unknown…`: see `broadcasts`
-//! - `GET /api/plugins`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`
 //! - `POST /api/webhook/set`
+//! - `GET /api/plugins`, `GET /api/plugins/{name}/versions`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`,
+//!   `…/disable`, `…/enable`, `…/rollback?to=…`
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -97,6 +98,7 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/api/summary", get(summary))
         .route("/api/plugins", get(plugins::list))
         .route("/api/webhook/set", post(plugins::set_webhook))
+        .route("/api/plugins/{name}/versions", get(plugins::versions))
         .route("/api/plugins/{name}/{action}", post(plugins::change))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .merge(broadcasts::routes())

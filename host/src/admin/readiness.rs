@@ -23,6 +23,7 @@ struct State {
     plugin_failures: BTreeMap<PluginName, String>,
     stale_plugins: BTreeMap<PluginName, String>,
     paused_plugins: BTreeSet<PluginName>,
+    resting_plugins: BTreeMap<PluginName, String>,
     config_failure: Option<String>,
     store_failure: Option<String>,
     /// Which chats wait for flood control, and until when.
@@ -82,6 +83,16 @@ impl Readiness {
         self.lock().paused_plugins = names.into_iter().collect();
     }
 
+    /// The plugin fails one event after another, so that they wait for a while. The bot stays ready.
+    pub fn plugin_rests(&self, name: &PluginName, reason: impl Into<String>) {
+        self.lock().resting_plugins.insert(name.clone(), reason.into());
+    }
+
+    /// The plugin handles events again.
+    pub fn plugin_recovered(&self, name: &PluginName) {
+        self.lock().resting_plugins.remove(name);
+    }
+
     /// The configuration that is in force is the one in the file.
     pub fn config_ok(&self) {
         self.lock().config_failure = None;
@@ -126,6 +137,9 @@ impl Readiness {
         let paused =
             |name: &PluginName| reason(&format!("plugins.{name}"), "an operator has paused it: its events wait");
         notes.extend(state.paused_plugins.iter().map(paused));
+        notes.extend(state.resting_plugins.iter().map(|(name, why)| {
+            reason(&format!("plugins.{name}"), &format!("it fails one event after another, and rests: {why}"))
+        }));
         notes.extend(state.config_failure.iter().map(|why| reason("config", why)));
         notes.extend(flood_note(&state.floods, Instant::now()).map(|why| reason("send", &why)));
         notes.extend(state.intake.notes.values().map(|why| reason("intake", why)));

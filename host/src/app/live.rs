@@ -4,20 +4,22 @@
 //! under way end with what they began with. What does not load changes nothing: it is reported, and the old serves.
 
 mod orders;
+mod trials;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use super::intake::Origin;
-use super::plugins::Loader;
+use super::versions::{Loaded, Versions};
 use super::{Parts, allowed_updates, send_settings, stopped};
 use crate::admin::Order;
 use crate::clock::unix_millis;
 use crate::config::{Config, LoadOptions};
-use crate::dispatch::{Entry, Routes};
+use crate::dispatch::{Entry, Notice, Routes};
 use crate::domain::PluginName;
 use crate::operate::Operator;
 use crate::reload;
@@ -39,40 +41,16 @@ impl Watch {
 
 pub(super) use self::orders::apply_pauses;
 
-/// Runs until told to stop.
-pub(super) async fn follow(
-    parts: Arc<Parts>,
-    config: Config,
-    loader: Arc<Loader>,
-    origin: Origin,
-    watch: Watch,
-    (operator, orders): (Operator, mpsc::Receiver<Order>),
-    mut stop: watch::Receiver<bool>,
-) -> anyhow::Result<()> {
-    let Watch { paths, changes, watcher } = watch;
-    let watcher = tokio::spawn(watcher.run(stop.clone()));
-    let now = unix_millis();
-    let since = config.enabled().map(|(name, _)| (name.clone(), now)).collect();
-    let mut live =
-        Live { parts, config, loader, origin, operator, since, failures: BTreeMap::new(), pending: BTreeMap::new() };
-    tokio::select! {
-        // Compiling can't be interrupted, but nobody needs to wait for it either.
-        () = stopped(&mut stop) => {}
-        () = live.follow(changes, orders, &paths) => {}
-    }
-    watcher.await?;
-    Ok(())
-}
-
 fn watched_paths(config: &Config) -> Vec<PathBuf> {
     let plugins = config.enabled().map(|(_, plugin)| plugin.path.clone());
     std::iter::once(config.file.clone()).chain(config.files.iter().cloned()).chain(plugins).collect()
 }
 
-struct Live {
+/// Owns which plugins serve, and the configuration in force.
+pub(super) struct Live {
     parts: Arc<Parts>,
     config: Config,
-    loader: Arc<Loader>,
+    versions: Versions,
     origin: Origin,
     /// The files of entries in `bot.toml` that could not be applied: when one of them changes, it is tried again.
     pending: BTreeMap<PluginName, PathBuf>,
@@ -81,16 +59,79 @@ struct Live {
     since: BTreeMap<PluginName, u64>,
     /// Why the newest version of a plugin does not serve, and since when.
     failures: BTreeMap<PluginName, (u64, String)>,
+    /// When the trials end.
+    trials: BTreeMap<PluginName, Instant>,
+    /// Plugins that fail one event after another, since when, and why the last one failed.
+    resting: BTreeMap<PluginName, (u64, String)>,
+    /// Plugins that an operator has switched off.
+    disabled: BTreeSet<PluginName>,
 }
 
 impl Live {
+    /// Takes over what was loaded at the start, which serves already.
+    pub(super) fn new(
+        parts: Arc<Parts>,
+        config: Config,
+        versions: Versions,
+        origin: Origin,
+        operator: Operator,
+        loaded: Vec<(PluginName, Loaded)>,
+    ) -> Self {
+        let now = unix_millis();
+        let since = config.enabled().map(|(name, _)| (name.clone(), now)).collect();
+        // A row that can't be read has ended the start already.
+        let is_off = |name: &&PluginName| versions.is_disabled(name).unwrap_or_default();
+        let disabled = config.enabled().map(|(name, _)| name).filter(is_off).cloned().collect();
+        let mut live = Self {
+            parts,
+            config,
+            versions,
+            origin,
+            operator,
+            since,
+            disabled,
+            pending: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            trials: BTreeMap::new(),
+            resting: BTreeMap::new(),
+        };
+        for (name, loaded) in loaded {
+            live.watch_over(&name, &loaded.entry);
+            if let Some(why) = loaded.refused {
+                live.report_failure(&name, &why);
+            }
+        }
+        live
+    }
+
+    /// Runs until told to stop.
+    pub(super) async fn run(
+        mut self,
+        watch: Watch,
+        orders: mpsc::Receiver<Order>,
+        notices: mpsc::UnboundedReceiver<Notice>,
+        mut stop: watch::Receiver<bool>,
+    ) -> anyhow::Result<()> {
+        let Watch { paths, changes, watcher } = watch;
+        let watcher = tokio::spawn(watcher.run(stop.clone()));
+        tokio::select! {
+            // Compiling can't be interrupted, but nobody needs to wait for it either.
+            () = stopped(&mut stop) => {}
+            () = self.follow(changes, orders, notices, &paths) => {}
+        }
+        watcher.await?;
+        Ok(())
+    }
+
     async fn follow(
         &mut self,
         mut changes: mpsc::Receiver<PathBuf>,
         mut orders: mpsc::Receiver<Order>,
+        mut notices: mpsc::UnboundedReceiver<Notice>,
         paths: &watch::Sender<Vec<PathBuf>>,
     ) {
         loop {
+            let over = self.trials.values().min().copied();
             tokio::select! {
                 changed = changes.recv() => match changed {
                     Some(path) if self.is_of_config(&path) || self.is_pending(&path) => self.reload_config().await,
@@ -98,6 +139,10 @@ impl Live {
                     None => break,
                 },
                 Some(order) = orders.recv() => self.obey(order).await,
+                Some(notice) = notices.recv() => self.heed(notice).await,
+                () = tokio::time::sleep_until(over.unwrap_or_else(Instant::now)), if over.is_some() => {
+                    self.end_trials().await;
+                }
             }
             let mut wanted = watched_paths(&self.config);
             wanted.extend(self.pending.values().cloned());
@@ -164,10 +209,13 @@ impl Live {
         let mut loaded = Vec::new();
         for name in touched {
             let Some(entry) = new.plugins.get(&name) else { continue };
-            match self.loader.load(&new, &name, entry).await {
-                Ok(plugin) => loaded.push((name, Entry { plugin, priority: entry.priority })),
+            if self.disabled.contains(&name) {
+                continue;
+            }
+            match self.versions.load(&new, &name, entry).await {
+                Ok(plugin) => loaded.push((name, plugin)),
                 Err(error) => {
-                    self.report_failure(&name, &error);
+                    self.report_failure(&name, &format!("{error:#}"));
                     self.pending.insert(name.clone(), entry.path.clone());
                     match self.config.plugins.get(&name) {
                         Some(old) => applied.plugins.insert(name, old.clone()),
@@ -191,20 +239,24 @@ impl Live {
         let mut loaded = Vec::new();
         for name in names {
             let Some(entry) = self.config.plugins.get(&name) else { continue };
-            match self.loader.load(&self.config, &name, entry).await {
-                Ok(plugin) => loaded.push((name, Entry { plugin, priority: entry.priority })),
-                Err(error) => self.report_failure(&name, &error),
+            if self.disabled.contains(&name) {
+                continue;
+            }
+            match self.versions.load(&self.config, &name, entry).await {
+                Ok(plugin) => loaded.push((name, plugin)),
+                Err(error) => self.report_failure(&name, &format!("{error:#}")),
             }
         }
         self.swap(loaded);
     }
 
-    /// Lets the loaded plugins serve, and those go that are no longer configured.
-    fn swap(&mut self, loaded: Vec<(PluginName, Entry)>) {
+    /// Lets the loaded plugins serve, and those go that are no longer configured or switched off.
+    fn swap(&mut self, loaded: Vec<(PluginName, Loaded)>) {
         let old = self.parts.dispatcher.routes();
         let stay = |entry: &&Entry| {
             let name = &entry.plugin.name;
             self.config.plugins.get(name).is_some_and(|plugin| plugin.enabled)
+                && !self.disabled.contains(name)
                 && loaded.iter().all(|(other, _)| other != name)
         };
         let mut entries: Vec<Entry> = old.entries().iter().filter(stay).cloned().collect();
@@ -213,14 +265,27 @@ impl Live {
                 entry.priority = plugin.priority;
             }
         }
-        for (name, entry) in loaded {
-            let before = old.entries().iter().find(|old| old.plugin.name == name);
-            let from = before.map(|old| old.plugin.version.to_string());
-            tracing::info!(plugin = %name, from, to = %entry.plugin.version, "plugin serves from now on");
+        for (name, Loaded { entry, refused }) in loaded {
+            let before = old.entries().iter().find(|old| old.plugin.name == name).map(|old| old.newest().clone());
+            let (from, to) = (before.as_ref().map(|plugin| &plugin.version), &entry.newest().version);
+            let (from, share) = (from.map(ToString::to_string), entry.trial.as_ref().map(|trial| trial.share()));
+            if !self.trials.contains_key(&name) || from.as_deref() != Some(to.as_str()) {
+                tracing::info!(plugin = %name, from, %to, trial_percent = share, "plugin serves from now on");
+            }
+            if from.as_deref() != Some(to.as_str()) {
+                self.since.insert(name.clone(), unix_millis());
+            }
+            self.watch_over(&name, &entry);
+            entries.push(entry);
             self.parts.readiness.plugin_ok(&name);
             self.failures.remove(&name);
-            self.since.insert(name, unix_millis());
-            entries.push(entry);
+            if let Some(why) = refused {
+                self.report_failure(&name, &why);
+            }
+        }
+        self.trials.retain(|name, _| entries.iter().any(|entry| entry.plugin.name == *name && entry.trial.is_some()));
+        for name in std::mem::take(&mut self.resting).into_keys() {
+            self.parts.readiness.plugin_recovered(&name);
         }
         let routes = Routes::new(entries);
         // Only the next poll asks for what a new plugin wants; what Telegram has queued before is as it is.
@@ -228,8 +293,8 @@ impl Live {
         self.parts.dispatcher.set_routes(routes);
     }
 
-    fn report_failure(&mut self, name: &PluginName, error: &anyhow::Error) {
-        let error = format!("{error:#}");
+    fn report_failure(&mut self, name: &PluginName, error: &str) {
+        let error = error.to_owned();
         metrics::counter!("botyard_reloads_total", "plugin" => name.as_str().to_owned(), "outcome" => "failed")
             .increment(1);
         self.failures.insert(name.clone(), (unix_millis(), error.clone()));

@@ -1,4 +1,4 @@
-//! From the entries of `bot.toml` to plugins that serve.
+//! From a file and an entry of `bot.toml` to a plugin.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::Context as _;
 
 use crate::config::{self, Config};
-use crate::dispatch::Entry;
 use crate::domain::PluginName;
 use crate::plugin::{self, Broadcasting, Engine, EngineSettings, Grants, Limits, Plugin, Settings};
 
@@ -24,36 +23,25 @@ impl Loader {
         Ok(Self { engine })
     }
 
-    /// Loads every plugin that is configured.
-    ///
-    /// # Errors
-    /// Those of all plugins that can't be loaded, together.
-    pub(super) async fn load_all(&self, config: &Config) -> anyhow::Result<Vec<Entry>> {
-        let mut entries = Vec::new();
-        let mut problems = Vec::new();
-        for (name, entry) in config.enabled() {
-            match self.load(config, name, entry).await {
-                Ok(plugin) => entries.push(Entry { plugin, priority: entry.priority }),
-                Err(error) => problems.push(format!("plugin `{name}`: {error:#}")),
-            }
-        }
-        if problems.is_empty() { Ok(entries) } else { anyhow::bail!(problems.join("\n")) }
+    /// Reads a plugin's file, whole.
+    pub(super) async fn read(&self, path: &Path) -> anyhow::Result<Vec<u8>> {
+        let path = path.to_owned();
+        let read = move || plugin::read_file(&path).with_context(|| format!("could not read {}", path.display()));
+        tokio::task::spawn_blocking(read).await?
     }
 
-    /// Reads the file whole, and makes a plugin of it away from the threads that serve.
-    pub(super) async fn load(
+    /// Makes a plugin of what was read, away from the threads that serve.
+    pub(super) async fn make(
         &self,
         config: &Config,
         name: &PluginName,
         entry: &config::Plugin,
+        wasm: Vec<u8>,
     ) -> anyhow::Result<Arc<Plugin>> {
-        let (engine, name, path) = (self.engine.clone(), name.clone(), entry.path.clone());
+        let (engine, name, path) = (self.engine.clone(), name.clone(), entry.path.display().to_string());
         let settings = settings(entry, &config.i18n);
-        let plugin = tokio::task::spawn_blocking(move || -> anyhow::Result<_> {
-            let wasm = plugin::read_file(&path).with_context(|| format!("could not read {}", path.display()))?;
-            engine.load(name, &wasm, settings).with_context(|| path.display().to_string())
-        })
-        .await??;
+        let load = move || engine.load(name, &wasm, settings).context(path);
+        let plugin = tokio::task::spawn_blocking(load).await??;
         tracing::info!(plugin = %plugin.name, version = %plugin.version, "plugin loaded");
         for mend in &plugin.warnings {
             tracing::warn!(plugin = %plugin.name, mend, "the plugin declares a method that it is not granted");

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::exit::WrongArgument;
-use crate::admin::{Failed, Host, PluginStatus};
+use crate::admin::{Failed, Host, KeptVersion, PluginStatus};
 use crate::app;
 use crate::config::Config;
 use crate::domain::ChatId;
@@ -134,13 +134,17 @@ impl Running {
         self.get("/api/plugins", &[]).await
     }
 
-    /// `action` is `reload`, `pause` or `resume`.
+    /// `action` is `reload`, `pause`, `resume`, `disable`, `enable` or `rollback`.
     pub(super) async fn change_plugin(&self, plugin: &str, action: &str) -> anyhow::Result<PluginStatus> {
         self.post(&format!("/api/plugins/{plugin}/{action}"), &()).await
     }
 
     pub(super) async fn set_webhook(&self) -> anyhow::Result<WebhookInfo> {
         self.post("/api/webhook/set", &()).await
+    }
+
+    pub(super) async fn plugin_versions(&self, plugin: &str) -> anyhow::Result<Vec<KeptVersion>> {
+        self.get(&format!("/api/plugins/{plugin}/versions"), &[]).await
     }
 
     /// The host of this configuration; else why it can't be asked.

@@ -15,6 +15,9 @@ use crate::domain::PluginName;
 /// `getUpdates` and the like: a plugin that called them would take the bot from its host.
 const NEVER_GRANTED: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
 
+/// Long enough for a bot with little traffic to show what is wrong.
+const PROBATION: Duration = Duration::from_secs(60);
+
 /// `[plugins.NAME]`
 #[derive(Debug, Clone)]
 pub struct Plugin {
@@ -28,10 +31,48 @@ pub struct Plugin {
     pub config: Json,
     /// `secrets`: `{ pay = { env = "PAY_KEY" } }`. Empty while the plugin is disabled.
     pub secrets: BTreeMap<String, SecretString>,
+    /// `on_crash`: what follows when a run traps, panics or exceeds a limit; `"retry"`.
+    pub on_crash: OnCrash,
+    /// `probation`: how long a new version is watched, and rolled back if it does worse; `"60s"`, `"0s"` for not at all.
+    pub probation: Duration,
+    /// `canary`: the share of conversations that a new version is given while it is watched, in percent; 100.
+    pub canary: u8,
     /// `grants`
     pub grants: Grants,
     /// `limits`
     pub limits: Limits,
+}
+
+/// What follows when a run traps, panics or exceeds a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnCrash {
+    /// The event is tried again, `max_attempts` times in all.
+    #[default]
+    Retry,
+    /// The event is set aside at once.
+    Skip,
+    /// The plugin is paused until an operator resumes it; the event waits.
+    Pause,
+}
+
+impl OnCrash {
+    const ALL: [(&'static str, Self); 3] = [("retry", Self::Retry), ("skip", Self::Skip), ("pause", Self::Pause)];
+
+    /// As it stands in `bot.toml`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Skip => "skip",
+            Self::Pause => "pause",
+        }
+    }
+
+    fn read(node: &Node) -> Result<Self, String> {
+        let text = units::text(node)?;
+        let found = Self::ALL.iter().find(|(name, _)| *name == text);
+        found.map(|(_, value)| *value).ok_or_else(|| format!("{text:?}: expected \"retry\", \"skip\" or \"pause\""))
+    }
 }
 
 /// `[plugins.NAME.grants]`: rights that go beyond, or stay below, what every plugin has.
@@ -125,6 +166,9 @@ impl Plugin {
         let priority = section.value("priority", |node| units::integer(node, -1_000_000..=1_000_000));
         let config = section.value("config", free_form);
         let secrets = secrets(section.table("secrets"), enabled);
+        let on_crash = section.value("on_crash", OnCrash::read).unwrap_or_default();
+        let probation = section.duration("probation", Duration::ZERO..=Duration::from_secs(7 * 86_400));
+        let canary = section.value("canary", |node| units::integer(node, 1..=100));
         let grants = Grants::read(section.table("grants"));
         let limits = Limits::read(section.table("limits"));
         section.finish();
@@ -134,6 +178,9 @@ impl Plugin {
             priority: priority.and_then(|priority| priority.try_into().ok()).unwrap_or_default(),
             config: config.unwrap_or_else(|| Json::Object(serde_json::Map::new())),
             secrets,
+            on_crash,
+            probation: probation.unwrap_or(PROBATION),
+            canary: canary.and_then(|share| share.try_into().ok()).unwrap_or(100),
             grants,
             limits,
         })

@@ -98,6 +98,9 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     out.value("config", &plugin.config);
     let masked = plugin.secrets.keys().map(|name| (name.clone(), MASK.into())).collect();
     out.value("secrets", &Json::Object(masked));
+    out.text("on_crash", plugin.on_crash.name());
+    out.text("probation", &show_duration(plugin.probation));
+    out.value("canary", &plugin.canary.into());
 
     let Grants { methods, broadcast, http } = &plugin.grants;
     out.section(&format!("{name}.grants"));

@@ -6,7 +6,9 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use crate::domain::{PluginName, UPDATE_KINDS, UpdateView};
+use super::trial::{Chosen, Trial};
+use crate::config::OnCrash;
+use crate::domain::{Conversation, PluginName, UPDATE_KINDS, UpdateView};
 use crate::plugin::{Filter, Plugin};
 
 /// A plugin that serves, and where it stands among the others.
@@ -14,20 +16,64 @@ use crate::plugin::{Filter, Plugin};
 pub struct Entry {
     /// The version that serves.
     pub plugin: Arc<Plugin>,
+    /// A newer one that is on trial.
+    pub trial: Option<Arc<Trial>>,
     /// Higher is asked earlier; names decide between equals.
     pub priority: i32,
+    /// What follows when a run crashes.
+    pub on_crash: OnCrash,
+}
+
+/// The version of a plugin that an event is for.
+#[derive(Clone)]
+pub(super) struct Version {
+    pub(super) plugin: Arc<Plugin>,
+    pub(super) on_crash: OnCrash,
+    /// Where the plugin has a version on trial: how this one was chosen.
+    pub(super) trial: Option<(Arc<Trial>, Chosen)>,
+}
+
+impl Version {
+    /// The version on trial, which leaves no traces that the old one can't read.
+    pub(super) fn is_on_trial(&self) -> bool {
+        matches!(self.trial, Some((_, Chosen::New)))
+    }
+}
+
+impl Entry {
+    /// The newest version that is given events.
+    #[must_use]
+    pub fn newest(&self) -> &Arc<Plugin> {
+        self.trial.as_ref().map_or(&self.plugin, |trial| trial.plugin())
+    }
+
+    /// The versions that may be given events.
+    pub(super) fn versions(&self) -> impl Iterator<Item = &Arc<Plugin>> {
+        std::iter::once(&self.plugin).chain(self.trial.as_ref().map(|trial| trial.plugin()))
+    }
+
+    /// The version for a conversation, whose event has failed so often.
+    fn version(&self, conversation: &Conversation, attempts: u32) -> Version {
+        let trial = self.trial.as_ref().map(|trial| (trial.clone(), trial.choose(conversation, attempts)));
+        let plugin = match &trial {
+            Some((trial, Chosen::New)) => trial.plugin(),
+            _ => &self.plugin,
+        };
+        Version { plugin: plugin.clone(), on_crash: self.on_crash, trial }
+    }
 }
 
 /// The plugins that serve at one moment. An event is handled by one such picture from beginning to end.
 #[derive(Default)]
 pub struct Routes {
     entries: Vec<Entry>,
+    /// Those of plugins without a version on trial.
     commands: HashSet<String>,
 }
 
 /// A plugin that is offered an event.
 pub(super) struct Candidate {
-    pub(super) plugin: Arc<Plugin>,
+    pub(super) version: Version,
     /// Sees the event but does not take it.
     pub(super) observes: bool,
     /// The places of the filters that say so.
@@ -39,6 +85,8 @@ pub(super) struct Facts<'a> {
     pub(super) view: &'a UpdateView<'a>,
     /// Lower case; `None` where it is addressed to another bot.
     pub(super) command: Option<&'a str>,
+    /// How often the event has failed.
+    pub(super) attempts: u32,
 }
 
 impl Routes {
@@ -48,6 +96,7 @@ impl Routes {
         entries.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.plugin.name.cmp(&b.plugin.name)));
         let commands = entries
             .iter()
+            .filter(|entry| entry.trial.is_none())
             .flat_map(|entry| &entry.plugin.manifest.filters)
             .flat_map(|filter| filter.commands.iter().cloned())
             .collect();
@@ -63,13 +112,15 @@ impl Routes {
     /// The update kinds that some plugin wants: what `allowed_updates` must hold.
     #[must_use]
     pub fn kinds(&self) -> Vec<String> {
-        let filters = self.entries.iter().flat_map(|entry| &entry.plugin.manifest.filters);
+        let versions = self.entries.iter().flat_map(Entry::versions);
+        let filters = versions.flat_map(|plugin| &plugin.manifest.filters);
         let kinds: BTreeSet<&str> = filters.flat_map(wanted_kinds).collect();
         kinds.into_iter().map(str::to_owned).collect()
     }
 
-    pub(super) fn find(&self, name: &PluginName) -> Option<&Arc<Plugin>> {
-        self.entries.iter().map(|entry| &entry.plugin).find(|plugin| plugin.name == *name)
+    pub(super) fn find(&self, name: &PluginName, conversation: &Conversation, attempts: u32) -> Option<Version> {
+        let entry = self.entries.iter().find(|entry| entry.plugin.name == *name)?;
+        Some(entry.version(conversation, attempts))
     }
 
     /// Who is offered the event. `state_of` answers with the name of the plugin's open state in the event's
@@ -79,9 +130,21 @@ impl Routes {
         facts: &Facts<'_>,
         mut state_of: impl FnMut(&Plugin) -> Result<Option<String>, E>,
     ) -> Result<Vec<Candidate>, E> {
-        let is_known_command = facts.command.is_some_and(|name| self.commands.contains(name));
+        let version_of = |entry: &Entry| {
+            let view = facts.view;
+            let key = Conversation::of(entry.plugin.manifest.key, view.chat, view.user, view.thread);
+            entry.version(&key, facts.attempts)
+        };
+        let is_on_trial = |name| {
+            let trials = self.entries.iter().filter(|entry| entry.trial.is_some());
+            let mut filters = trials.flat_map(|entry| version_of(entry).plugin.manifest.filters.clone());
+            filters.any(|filter| filter.commands.iter().any(|command| command == name))
+        };
+        let is_known_command = facts.command.is_some_and(|name| self.commands.contains(name) || is_on_trial(name));
         let (mut observers, mut holders, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        for Entry { plugin, .. } in &self.entries {
+        for entry in &self.entries {
+            let version = version_of(entry);
+            let plugin = &version.plugin;
             let mut state = None;
             let (mut observing, mut taking, mut holds) = (Vec::new(), Vec::new(), false);
             for (place, filter) in (0..).zip(&plugin.manifest.filters) {
@@ -106,11 +169,11 @@ impl Routes {
                 }
             }
             if !observing.is_empty() {
-                observers.push(Candidate { plugin: plugin.clone(), observes: true, matched: observing });
+                observers.push(Candidate { version: version.clone(), observes: true, matched: observing });
             }
             if !taking.is_empty() {
                 let rank = if holds { &mut holders } else { &mut others };
-                rank.push(Candidate { plugin: plugin.clone(), observes: false, matched: taking });
+                rank.push(Candidate { version, observes: false, matched: taking });
             }
         }
         observers.append(&mut holders);

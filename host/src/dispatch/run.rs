@@ -12,13 +12,17 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use futures_util::FutureExt;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
 
-use super::age;
+use super::breaker::Breaker;
 use super::hot::HotKeys;
-use super::routes::{Candidate, Facts, Routes};
+use super::routes::{Candidate, Facts, Routes, Version};
+use super::trial::Ended;
+use super::{Notice, age};
 use crate::backoff;
 use crate::clock::unix_millis;
+use crate::config::OnCrash;
 use crate::domain::{BotId, Conversation, Lane, PluginName, UpdateView};
 use crate::plugin::{self, Invocation, Journal, Outbound, Plugin, RunError, Verdict};
 use crate::sender::{Sender, is_chat_action};
@@ -26,6 +30,7 @@ use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::outbox::{self, OutboxRow};
+use crate::store::rows::paused::{self, PausedRow};
 use crate::store::rows::{broadcast, prefix_end, timer};
 use crate::store::{self, Commit, CommitError, Held, Op, Store, Tx};
 
@@ -43,6 +48,11 @@ pub(super) struct Context {
     pub(super) hot: HotKeys,
     /// Plugins whose events wait.
     pub(super) paused: ArcSwap<BTreeSet<PluginName>>,
+    /// Plugins that have failed of late.
+    pub(super) breakers: Mutex<HashMap<PluginName, Breaker>>,
+    pub(super) notices: mpsc::UnboundedSender<Notice>,
+    /// Told when what had to wait for a plugin is to be looked at again.
+    pub(super) resumed: Arc<Notify>,
     /// Direct calls that events have already made, so that another attempt does not repeat them. Those of runs that
     /// only look on are apart: a plugin may see an event both ways.
     pub(super) journals: Mutex<HashMap<(u64, bool), Journal>>,
@@ -71,6 +81,8 @@ struct Failure {
     retry: bool,
     /// Not a failure of anybody: the plugin is paused.
     paused: bool,
+    /// The plugin is to be paused for it.
+    pauses: bool,
 }
 
 /// The first event of a lane.
@@ -124,6 +136,9 @@ impl Context {
             Ok(Err(error)) => return Err(error),
             Err(_) => Failure::of_host("the host panicked; its log says where".to_owned()),
         };
+        if failure.pauses {
+            return self.pause_after_crash(&head, &failure).await;
+        }
         row.attempts += 1;
         tracing::warn!(
             plugin = %failure.plugin, version = failure.version, event = head.number, ?lane, attempt = row.attempts,
@@ -197,20 +212,21 @@ impl Context {
             lane: self.current_lane(&mut tx, head.lane)?,
             bot: self.bot,
             journal: self.journal(head.number, false),
+            on_trial: false,
             matched: Vec::new(),
             event: plugin::Event::Other((String::new(), String::new())),
         };
-        let (routes, paused) = (self.routes.load_full(), self.paused.load_full());
+        let routes = self.routes.load_full();
         let raw = match &row.event {
             StoredEvent::Update(raw) => raw,
             StoredEvent::Timer { plugin, conversation, id, name, payload, due } => {
-                let Some(plugin) = routes.find(plugin) else {
+                let Some(version) = routes.find(plugin, conversation, row.attempts) else {
                     return Ok(Err(Failure::of_host(format!(
                         "plugin `{plugin}`, which set this timer, is not configured"
                     ))));
                 };
-                if paused.contains(&plugin.name) {
-                    return Ok(Err(Failure::paused(&plugin.name)));
+                if self.must_wait(plugin, head.number) {
+                    return Ok(Err(Failure::paused(plugin)));
                 }
                 invocation.conversation = *conversation;
                 invocation.conversation.chat = self.current_chat(&mut tx, conversation.chat)?;
@@ -220,7 +236,7 @@ impl Context {
                     payload: payload.clone(),
                     due: *due,
                 });
-                let (tx, result) = self.run(plugin, &invocation, tx, false).await;
+                let (tx, result) = self.run(&version, &mut invocation, tx, false).await;
                 return Ok(result.map(|_| tx));
             }
         };
@@ -233,7 +249,7 @@ impl Context {
         let username = self.username.load();
         let command = view.command().filter(|command| command.is_for(username.as_deref().map(String::as_str)));
         let command_name = command.map(|command| command.name.to_ascii_lowercase());
-        let facts = Facts { view: &view, command: command_name.as_deref() };
+        let facts = Facts { view: &view, command: command_name.as_deref(), attempts: row.attempts };
         let candidates = routes.candidates(&facts, |plugin| self.open_state(&mut tx, plugin, &view, now))?;
         if candidates.is_empty() {
             metrics::counter!("botyard_events_total", "outcome" => "unrouted").increment(1);
@@ -241,9 +257,9 @@ impl Context {
         }
         // Whoever would be asked first; so that waiting costs no run, of an observer say.
         if let Some(first) = candidates.iter().find(|candidate| !candidate.observes)
-            && paused.contains(&first.plugin.name)
+            && self.must_wait(&first.version.plugin.name, head.number)
         {
-            return Ok(Err(Failure::paused(&first.plugin.name)));
+            return Ok(Err(Failure::paused(&first.version.plugin.name)));
         }
         invocation.event = plugin::Event::Update(plugin::Update {
             id: view.id.map_or(0, |id| id.0),
@@ -261,19 +277,20 @@ impl Context {
             callback_data: view.callback_data.as_deref().map(str::to_owned),
             raw: raw.clone().into_owned(),
         });
-        for Candidate { plugin, observes, matched } in candidates {
-            if paused.contains(&plugin.name) {
+        for Candidate { version, observes, matched } in candidates {
+            let plugin = &version.plugin;
+            if self.must_wait(&plugin.name, head.number) {
                 if observes {
                     // As with one that fails: who only looks on must not keep the event from those that handle it.
                     continue;
                 }
                 return Ok(Err(Failure::paused(&plugin.name)));
             }
-            invocation.conversation = conversation(&plugin, &view);
+            invocation.conversation = conversation(plugin, &view);
             invocation.matched = matched;
             invocation.journal = self.journal(head.number, observes);
             let before = tx.savepoint();
-            let (after, result) = self.run(&plugin, &invocation, tx, observes).await;
+            let (after, result) = self.run(&version, &mut invocation, tx, observes).await;
             tx = after;
             match result {
                 Ok(Verdict::Done) if !observes => {
@@ -296,19 +313,93 @@ impl Context {
 
     async fn run(
         &self,
-        plugin: &Arc<Plugin>,
-        invocation: &Invocation,
+        version: &Version,
+        invocation: &mut Invocation,
         tx: Tx,
         observes: bool,
     ) -> (Tx, Result<Verdict, Failure>) {
+        let plugin = &version.plugin;
+        invocation.on_trial = version.is_on_trial();
         let report = plugin.run(invocation, tx, self.outbound.clone()).await;
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
         }
         metrics::histogram!("botyard_run_cpu_seconds", "plugin" => plugin.name.as_str().to_owned())
             .record(report.cpu.as_secs_f64());
-        let result = report.result.map_err(|error| Failure::of_plugin(plugin, error));
+        self.note(version, invocation.id, report.cpu, &report.result);
+        let result = report.result.map_err(|error| Failure::of_plugin(version, error));
         (report.tx, result)
+    }
+
+    /// Keeps count of how a plugin does, and says so where something follows from it.
+    fn note(&self, version: &Version, event: u64, cpu: Duration, result: &Result<Verdict, RunError>) {
+        let (plugin, now) = (&version.plugin.name, Instant::now());
+        let ended = match result {
+            Ok(_) => Ended::Well(cpu),
+            // It says nothing of the plugin.
+            Err(RunError::Host(_)) => return,
+            Err(_) => Ended::Badly,
+        };
+        // Nobody listens any more while the host stops.
+        let tell = |notice| self.notices.send(notice).unwrap_or_default();
+        if let Some((trial, chosen)) = &version.trial
+            && let Some(reason) = trial.note(event, *chosen, ended)
+        {
+            let version = trial.plugin().version.to_string();
+            tell(Notice::Worse { plugin: plugin.clone(), version, reason });
+        }
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Ok(_) => {
+                if breakers.remove(plugin).is_some_and(|mut breaker| breaker.handled()) {
+                    tell(Notice::Recovered { plugin: plugin.clone() });
+                    self.resumed.notify_one();
+                }
+            }
+            Err(error) => {
+                if let Some(rest) = breakers.entry(plugin.clone()).or_default().failed(event, now) {
+                    tell(Notice::Rests { plugin: plugin.clone(), rest, reason: error.to_string() });
+                    let resumed = self.resumed.clone();
+                    tokio::spawn(async move {
+                        tokio::time::sleep_until(now + rest).await;
+                        resumed.notify_one();
+                    });
+                }
+            }
+        }
+    }
+
+    /// Forgets which plugins have failed.
+    pub(super) fn end_rests(&self) -> HashMap<PluginName, Breaker> {
+        std::mem::take(&mut self.breakers.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether the plugin's events wait: an operator has it paused, or it rests.
+    fn must_wait(&self, plugin: &PluginName, event: u64) -> bool {
+        if self.paused.load().contains(plugin) {
+            return true;
+        }
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.get_mut(plugin).is_some_and(|breaker| !breaker.lets_through(event, Instant::now()))
+    }
+
+    /// Pauses the plugin, over restarts too, and leaves the event as it is.
+    async fn pause_after_crash(&self, head: &Head, failure: &Failure) -> Result<Outcome, store::Error> {
+        let plugin = &failure.plugin;
+        tracing::error!(
+            %plugin, version = failure.version, event = head.number, lane = ?head.lane, reason = failure.reason,
+            "a run crashed, and the plugin is paused; `botyard plugin resume` lets it go on"
+        );
+        let value = PausedRow { since: unix_millis() }.encode();
+        let ops = vec![Op::Put { key: paused::key(self.bot, plugin), value }];
+        self.must_commit(Commit { ops, ..Commit::default() }).await?;
+        self.paused.rcu(|paused| {
+            let mut paused = BTreeSet::clone(paused);
+            paused.insert(plugin.clone());
+            paused
+        });
+        self.notices.send(Notice::Crashed { plugin: plugin.clone() }).unwrap_or_default();
+        Ok(Outcome::Paused)
     }
 
     fn open_state(
@@ -448,7 +539,7 @@ impl Failure {
     /// What no further attempt would change.
     fn of_host(reason: String) -> Self {
         let (version, backtrace) = (String::new(), String::new());
-        Self { plugin: PluginName::new(""), version, reason, backtrace, retry: false, paused: false }
+        Self { plugin: PluginName::new(""), version, reason, backtrace, retry: false, paused: false, pauses: false }
     }
 
     /// No attempt was made.
@@ -456,8 +547,15 @@ impl Failure {
         Self { plugin: plugin.clone(), retry: true, paused: true, ..Self::of_host("it is paused".to_owned()) }
     }
 
-    fn of_plugin(plugin: &Plugin, error: RunError) -> Self {
-        let retry = !matches!(error, RunError::Refused { retry: false, .. });
+    fn of_plugin(version: &Version, error: RunError) -> Self {
+        let plugin = &version.plugin;
+        let (retry, pauses) = match &error {
+            // What follows is the version's before it to say, or its fault when this one has proven itself.
+            _ if version.is_on_trial() => (true, false),
+            RunError::Refused { retry, .. } => (*retry, false),
+            RunError::Host(_) => (true, false),
+            _ => (version.on_crash != OnCrash::Skip, version.on_crash == OnCrash::Pause),
+        };
         Self {
             plugin: plugin.name.clone(),
             version: plugin.version.to_string(),
@@ -468,6 +566,7 @@ impl Failure {
             },
             retry,
             paused: false,
+            pauses,
         }
     }
 }

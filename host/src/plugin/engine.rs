@@ -22,7 +22,7 @@ use super::bindings::{self, PluginPre};
 use super::cache::Cache;
 use super::limits::MEMORY_CAP;
 use super::run::describe;
-use super::version::{Context, file_hash};
+use super::version::{Context, Pace, file_hash};
 use super::{Error, Grants, Limits, Manifest, Plugin, Version, component, grants};
 use crate::domain::PluginName;
 use crate::i18n::Catalogs;
@@ -140,7 +140,8 @@ impl Engine {
             warnings.extend(grants::check_broadcast(&name, &context.grants, false).err());
         }
         let version = Version::of(wasm);
-        Ok(Arc::new(Plugin { name, version, manifest, warnings, engine: self.clone(), code, context: context.into() }))
+        let (engine, context, pace) = (self.clone(), context.into(), Pace::default());
+        Ok(Arc::new(Plugin { name, version, manifest, warnings, engine, code, context, pace }))
     }
 
     fn component(&self, wasm: &[u8]) -> Result<Component, Error> {

@@ -22,9 +22,9 @@ use super::engine::Engine;
 use super::meter::{Exhausted, Meter};
 use super::version::Context;
 use super::{Event, Journal, Outbound, Plugin};
-use crate::domain::{BotId, Conversation, Lane};
-use crate::store::Tx;
-use crate::store::rows::fsm::{StateRow, aside_key, key};
+use crate::domain::{BotId, Conversation, Lane, PluginName};
+use crate::store::rows::fsm::{StateRow, aside_key, before_key, key};
+use crate::store::{self, Tx};
 
 /// Bytes of a guest's own words that are kept and logged.
 const REASON_BYTES: usize = 4 << 10;
@@ -56,6 +56,8 @@ pub struct Invocation {
     pub event: Event,
     /// The direct calls that earlier attempts have made: one journal for all attempts at an event.
     pub journal: Journal,
+    /// The version is on trial: a state that it takes over from another version is kept as it was.
+    pub on_trial: bool,
 }
 
 /// What a plugin made of an event.
@@ -132,12 +134,15 @@ impl Plugin {
         let start = tx.savepoint();
         let meter = Arc::new(Meter::new(self.context.limits.cpu));
         let host = Host::running(Arc::clone(&self.context), Arc::clone(&meter), invocation, tx, outbound);
-        let (host, migrated) = self.migrate_state(host).await;
+        let (host, migrated) = self.migrate_state(host, invocation.on_trial).await;
         let (host, result) = match migrated {
             Ok(()) => self.handle(host, invocation).await,
             Err(error) => (host, Err(error)),
         };
         let Run { mut tx, calls, .. } = host.run.expect("a host that was made for a run has one");
+        if result.is_ok() {
+            self.pace.note(meter.spent());
+        }
         if result != Ok(Verdict::Done) {
             tx.roll_back(start);
         }
@@ -174,7 +179,7 @@ impl Plugin {
     }
 
     /// Sees to it that the conversation's state is one of this version, or none.
-    async fn migrate_state(&self, mut host: Host) -> (Host, Result<(), RunError>) {
+    async fn migrate_state(&self, mut host: Host, on_trial: bool) -> (Host, Result<(), RunError>) {
         let version = self.context.state_version;
         if version == 0 {
             return (host, Ok(()));
@@ -188,20 +193,23 @@ impl Plugin {
             Ok(Some(Err(error))) => return set_aside(host, &error.to_string()),
             Err(error) => return (host, Err(RunError::Host(error.to_string()))),
         };
+        match take_back(run, &self.name, version) {
+            Ok(false) => {}
+            Ok(true) => return (host, Ok(())),
+            Err(error) => return (host, Err(RunError::Host(error.to_string()))),
+        }
         let before = run.tx.savepoint();
+        let kept = on_trial.then(|| row.encode());
         let old = State { name: row.name, version: row.version, bytes: row.bytes };
         let (mut host, migrated) = self.migrate(host, &old).await;
         let run = host.run.as_mut().expect("a host that was made for a run has one");
-        let problem = match migrated {
-            Ok(Ok(new)) if new.version != version => {
-                format!("it became version {} instead of {version}", new.version)
-            }
-            Ok(Ok(new)) if (new.name.len() + new.bytes.len()) as u64 > self.context.limits.state => {
-                format!("it grew to {} bytes (`limits.state`)", new.name.len() + new.bytes.len())
-            }
+        let problem = match migrated.map(|answer| answer.and_then(|new| self.check_migrated(new))) {
             Ok(Ok(new)) => {
                 let new = StateRow { name: new.name, version: new.version, expires: row.expires, bytes: new.bytes };
                 run.tx.put(key(run.bot, &self.name, &conversation), new.encode());
+                if let Some(kept) = kept {
+                    run.tx.put(before_key(run.bot, &self.name, &conversation), kept);
+                }
                 return (host, Ok(()));
             }
             Ok(Err(mut problem)) => {
@@ -216,6 +224,18 @@ impl Plugin {
         set_aside(host, &problem)
     }
 
+    /// A state as `migrate` must answer it.
+    fn check_migrated(&self, new: State) -> Result<State, String> {
+        let size = new.name.len() + new.bytes.len();
+        if new.version != self.context.state_version {
+            return Err(format!("it became version {} instead of {}", new.version, self.context.state_version));
+        }
+        if size as u64 > self.context.limits.state {
+            return Err(format!("it grew to {size} bytes (`limits.state`)"));
+        }
+        Ok(new)
+    }
+
     async fn migrate(&self, host: Host, old: &State) -> (Host, Result<Result<State, String>, RunError>) {
         let mut store = self.engine.store(host);
         let guard = Guard::of(&store);
@@ -225,6 +245,37 @@ impl Plugin {
         };
         let answer = guard.watch(work).await;
         finish(store, answer)
+    }
+}
+
+/// Puts the conversation's state back as it was before a later version took it over on trial, if this version wrote it.
+fn take_back(run: &mut Run, plugin: &PluginName, version: u32) -> Result<bool, store::Error> {
+    let kept = before_key(run.bot, plugin, &run.conversation);
+    let Some(old) = run.tx.get(&kept)? else { return Ok(false) };
+    if !StateRow::decode(&old).is_ok_and(|row| row.version == version) {
+        return Ok(false);
+    }
+    tracing::info!(%plugin, "a state goes on as it was before the trial of a version that was rolled back");
+    run.tx.put(key(run.bot, plugin, &run.conversation), old.to_vec());
+    run.tx.delete(kept);
+    Ok(true)
+}
+
+impl Plugin {
+    /// Tries what would become of a state, without anything coming of it. The inner error is a state that this version
+    /// says it can't take over.
+    ///
+    /// # Errors
+    /// When the plugin crashes over it.
+    pub async fn try_migration(&self, old: &StateRow) -> Result<Result<(), String>, RunError> {
+        if old.version == self.context.state_version {
+            return Ok(Ok(()));
+        }
+        let meter = Arc::new(Meter::new(self.context.limits.cpu));
+        let host = Host::describing(Arc::clone(&self.context), meter);
+        let old = State { name: old.name.clone(), version: old.version, bytes: old.bytes.clone() };
+        let (_, migrated) = self.migrate(host, &old).await;
+        migrated.map(|answer| answer.and_then(|new| self.check_migrated(new)).map(drop))
     }
 }
 

@@ -55,6 +55,7 @@ fn invocation() -> Invocation {
         matched: vec![],
         event: Event::Timer(timer),
         journal: Journal::default(),
+        on_trial: false,
     }
 }
 

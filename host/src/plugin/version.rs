@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
@@ -60,6 +62,21 @@ pub struct Plugin {
     pub(super) engine: Engine,
     pub(super) code: PluginPre<Host>,
     pub(super) context: Arc<Context>,
+    pub(super) pace: Pace,
+}
+
+/// How many runs ended well, and the processor time that they took, in nanoseconds.
+#[derive(Default)]
+pub(super) struct Pace {
+    runs: AtomicU64,
+    spent: AtomicU64,
+}
+
+impl Pace {
+    pub(super) fn note(&self, cpu: Duration) {
+        self.runs.fetch_add(1, Relaxed);
+        self.spent.fetch_add(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+    }
 }
 
 /// What every run of a version shares and none changes.
@@ -87,6 +104,14 @@ impl Plugin {
     /// The locales that the plugin can speak.
     pub fn locales(&self) -> impl Iterator<Item = String> + '_ {
         self.context.catalogs.locales()
+    }
+
+    /// How many of its runs have ended well, and the processor time that one took on average; `None` before the first.
+    #[must_use]
+    pub fn pace(&self) -> Option<(u64, Duration)> {
+        let runs = self.pace.runs.load(Relaxed);
+        let spent = self.pace.spent.load(Relaxed);
+        Some((runs, Duration::from_nanos(spent.checked_div(runs)?)))
     }
 
     /// What its runs may use.

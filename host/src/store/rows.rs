@@ -22,6 +22,7 @@ pub mod paused;
 pub mod seen;
 pub mod timer;
 pub mod unknown;
+pub mod version;
 pub mod webhook;
 
 /// A row that does not read as what its key says.

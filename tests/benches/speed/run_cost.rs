@@ -196,6 +196,7 @@ fn invocation(lane: Lane, number: u64) -> Invocation {
             raw: raw(lane),
         }),
         journal: Journal::default(),
+        on_trial: false,
     }
 }
 

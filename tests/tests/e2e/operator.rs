@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use super::support::{BOT, ask, builder, next, simulator};
 
 /// Exit code, stdout and stderr of a command with the host's configuration.
-fn botyard(host: &Host, arguments: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn botyard(host: &Host, arguments: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = Command::new(host_program())
         .args(arguments)
         .arg("--config")
@@ -29,13 +29,13 @@ fn botyard(host: &Host, arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 /// What a command that goes well prints.
-fn done(host: &Host, arguments: &[&str]) -> String {
+pub(crate) fn done(host: &Host, arguments: &[&str]) -> String {
     let (code, out, errors) = botyard(host, arguments);
     assert_eq!(code, Some(0), "{arguments:?}: {out}{errors}");
     out
 }
 
-fn json(host: &Host, arguments: &[&str]) -> Json {
+pub(crate) fn json(host: &Host, arguments: &[&str]) -> Json {
     serde_json::from_str(&done(host, &[arguments, &["--json"]].concat())).expect("JSON")
 }
 
@@ -189,7 +189,7 @@ async fn a_command_that_can_not_get_at_the_store_says_why() {
 }
 
 /// State of a plugin, as the list tells it.
-fn state(host: &Host, name: &str) -> (String, Json) {
+pub(crate) fn state(host: &Host, name: &str) -> (String, Json) {
     let list = json(host, &["plugin", "list"]);
     let found = list.as_array().expect("a list").iter().find(|plugin| plugin["name"] == name).cloned();
     let plugin = found.unwrap_or_else(|| panic!("{name} is not in {list}"));

@@ -65,6 +65,7 @@ impl Bench {
             matched: vec![],
             event: Event::Timer(Timer { id: 1, name: String::new(), payload: vec![], due: 0 }),
             journal: Journal::default(),
+            on_trial: false,
         };
         let meter = Arc::new(Meter::new(Duration::from_secs(1)));
         Host::running(Arc::new(context), meter, &invocation, tx, Arc::new(NoCalls))

@@ -1,4 +1,5 @@
-//! Conversation state: `s bot plugin conversation`, and states that no version could read: `a bot plugin conversation`.
+//! Conversation state: `s bot plugin conversation`; states that no version could read: `a bot plugin conversation`; and
+//! states as they were before a version on trial turned them into its own: `r bot plugin conversation`.
 
 use super::{
     BotId, ChatId, Conversation, Deserialize, PluginName, Serialize, Unreadable, UserId, decode, encode, prefix,
@@ -8,6 +9,7 @@ use crate::domain::ThreadId;
 
 const KIND: u8 = b's';
 const KIND_ASIDE: u8 = b'a';
+const KIND_BEFORE: u8 = b'r';
 
 /// The state of one conversation with one plugin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,6 +56,20 @@ pub fn key(bot: BotId, plugin: &PluginName, conversation: &Conversation) -> Vec<
 #[must_use]
 pub fn aside_key(bot: BotId, plugin: &PluginName, conversation: &Conversation) -> Vec<u8> {
     under(KIND_ASIDE, bot, plugin, conversation)
+}
+
+/// Where a state is kept as it was before a version on trial took it over.
+#[must_use]
+pub fn before_key(bot: BotId, plugin: &PluginName, conversation: &Conversation) -> Vec<u8> {
+    under(KIND_BEFORE, bot, plugin, conversation)
+}
+
+/// Every state of a plugin that is kept as it was before a trial.
+#[must_use]
+pub fn before_prefix(bot: BotId, plugin: &PluginName) -> Vec<u8> {
+    let mut key = prefix(KIND_BEFORE, bot);
+    push_plugin(&mut key, plugin);
+    key
 }
 
 /// Every state of a plugin.
