@@ -10,6 +10,7 @@
 //! makes a new [`Plugin`], and the old one is gone when its last run ends.
 
 mod api;
+mod bare;
 mod bindings;
 mod cache;
 mod component;
@@ -20,6 +21,8 @@ mod limits;
 mod manifest;
 mod meter;
 mod outbound;
+mod reach;
+mod rights;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -27,13 +30,14 @@ mod version;
 
 pub use bindings::botyard::types::types::{Command, Event, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
-pub use file::read_file;
+pub use file::{LARGEST, read_file};
 pub use grants::{Broadcasting, Grants};
 pub use limits::{Limits, MEMORY_CAP};
 pub use manifest::{CommandHelp, Filter, Manifest};
 pub use outbound::{Attachment, CallError, Journal, Outbound};
+pub use rights::Rights;
 pub use run::{Invocation, RunError, RunReport, Verdict};
-pub use version::{Plugin, Version};
+pub use version::{Plugin, Version, file_hash};
 
 /// Why a file can't serve as a plugin.
 #[derive(Debug, thiserror::Error)]
@@ -66,12 +70,14 @@ pub enum Error {
         exports: String,
     },
     /// A plugin for another version of the interface.
-    #[error("the plugin speaks `{wanted}`, this host `{offered}`: build it with the SDK of this host's version")]
+    #[error("the plugin speaks `{wanted}`, this host `{offered}`: {cure}")]
     OtherVersion {
         /// What the plugin exports.
         wanted: String,
         /// What this host calls.
         offered: &'static str,
+        /// What mends it.
+        cure: &'static str,
     },
     /// The plugin needs what the host does not have.
     #[error("the plugin imports what this host does not offer: {0}")]

@@ -59,6 +59,8 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
         secrets: entry.secrets.clone(),
         grants: Grants {
             methods: entry.grants.methods.clone(),
+            kinds: entry.grants.kinds.clone(),
+            chats: entry.grants.chats.clone(),
             broadcast: match entry.grants.broadcast {
                 config::Broadcasting::Denied => Broadcasting::Denied,
                 config::Broadcasting::Free => Broadcasting::Free,

@@ -73,7 +73,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
 
 /// All fields are named, so that a new one can't be forgotten.
 fn same(old: &Plugin, new: &Plugin) -> bool {
-    let Plugin { path, enabled, priority, config, secrets, on_crash, probation, canary, grants, limits } = new;
+    let Plugin { path, enabled, priority, config, secrets, on_crash, probation, canary, pin, grants, limits } = new;
     let secrets_are_same = old.secrets.len() == secrets.len()
         && old
             .secrets
@@ -84,7 +84,7 @@ fn same(old: &Plugin, new: &Plugin) -> bool {
         && old.enabled == *enabled
         && old.priority == *priority
         && old.config == *config
-        && (old.on_crash, old.probation, old.canary) == (*on_crash, *probation, *canary)
+        && (old.on_crash, old.probation, old.canary, old.pin) == (*on_crash, *probation, *canary, *pin)
         && old.grants == *grants
         && old.limits == *limits
         && secrets_are_same

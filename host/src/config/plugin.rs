@@ -7,10 +7,11 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde_json::Value as Json;
 
+use super::problem;
 use super::reader::Reader;
 use super::tree::{Node, Table, Value};
 use super::units;
-use crate::domain::PluginName;
+use crate::domain::{ChatGrant, ChatId, PluginName, UPDATE_KINDS};
 
 /// `getUpdates` and the like: a plugin that called them would take the bot from its host.
 const NEVER_GRANTED: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
@@ -37,6 +38,8 @@ pub struct Plugin {
     pub probation: Duration,
     /// `canary`: the share of conversations that a new version is given while it is watched, in percent; 100.
     pub canary: u8,
+    /// `pin`: which files are loaded for an entry that `bot.lock` names; `"rights"`.
+    pub pin: Pin,
     /// `grants`
     pub grants: Grants,
     /// `limits`
@@ -75,11 +78,44 @@ impl OnCrash {
     }
 }
 
+/// Which files are loaded for a plugin that `bot.lock` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pin {
+    /// Those that want no more than what was approved.
+    #[default]
+    Rights,
+    /// The one that was approved.
+    Hash,
+}
+
+impl Pin {
+    /// As it stands in `bot.toml`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rights => "rights",
+            Self::Hash => "hash",
+        }
+    }
+
+    fn read(node: &Node) -> Result<Self, String> {
+        match units::text(node)?.as_str() {
+            "rights" => Ok(Self::Rights),
+            "hash" => Ok(Self::Hash),
+            text => Err(format!("{text:?}: expected \"rights\" or \"hash\"")),
+        }
+    }
+}
+
 /// `[plugins.NAME.grants]`: rights that go beyond, or stay below, what every plugin has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grants {
     /// `methods`: the only Bot API methods it may call, `answer*` for all that begin so. None: all that it declares.
     pub methods: Option<Vec<String>>,
+    /// `kinds`: the only kinds of update that it is offered. None: all that it asks for.
+    pub kinds: Option<Vec<String>>,
+    /// `chats`: the only chats whose events it is offered and that its calls may go to. None: all.
+    pub chats: Option<Vec<ChatGrant>>,
     /// `broadcast`: whether it may send one call to many chats, `"paid"` also for the bot's Stars; no.
     pub broadcast: Broadcasting,
     /// `http`: origins it may reach, such as `https://api.pay.example`; none.
@@ -169,6 +205,7 @@ impl Plugin {
         let on_crash = section.value("on_crash", OnCrash::read).unwrap_or_default();
         let probation = section.duration("probation", Duration::ZERO..=Duration::from_secs(7 * 86_400));
         let canary = section.value("canary", |node| units::integer(node, 1..=100));
+        let pin = section.value("pin", Pin::read).unwrap_or_default();
         let grants = Grants::read(section.table("grants"));
         let limits = Limits::read(section.table("limits"));
         section.finish();
@@ -181,6 +218,7 @@ impl Plugin {
             on_crash,
             probation: probation.unwrap_or(PROBATION),
             canary: canary.and_then(|share| share.try_into().ok()).unwrap_or(100),
+            pin,
             grants,
             limits,
         })
@@ -203,6 +241,18 @@ impl Grants {
             methods.iter().try_for_each(|method| check_method(method))?;
             Ok(methods)
         });
+        let mut unknown = None;
+        let kinds = section.value("kinds", |node| {
+            let kinds = units::texts(node)?;
+            let is_unknown = |kind: &&String| !UPDATE_KINDS.contains(&kind.as_str());
+            unknown = kinds.iter().find(is_unknown).map(|kind| (node.origin.clone(), kind.clone()));
+            Ok(kinds)
+        });
+        if let Some((origin, kind)) = unknown {
+            let suggestion = problem::suggest(&kind, UPDATE_KINDS);
+            section.warn(&origin, format!("`{kind}` is no kind of update that this version knows; {suggestion}"));
+        }
+        let chats = section.value("chats", chats);
         let http = section.value("http", |node| {
             let origins = units::texts(node)?;
             origins.iter().try_for_each(|origin| check_origin(origin))?;
@@ -210,7 +260,7 @@ impl Grants {
         });
         let broadcast = section.value("broadcast", broadcasting).unwrap_or_default();
         section.finish();
-        Self { methods, broadcast, http: http.unwrap_or_default() }
+        Self { methods, kinds, chats, broadcast, http: http.unwrap_or_default() }
     }
 }
 
@@ -232,6 +282,18 @@ fn check_method(pattern: &str) -> Result<(), String> {
         return Err(format!("`{pattern}` is the host's alone and can't be granted"));
     }
     Ok(())
+}
+
+fn chats(node: &Node) -> Result<Vec<ChatGrant>, String> {
+    let Value::Array(items) = &node.value else {
+        return units::expected("a list such as [\"private\", -1001557912345, \"@name\"]", node);
+    };
+    let grant = |item: &Node| match item.value {
+        Value::Integer(0) => Err("0 is no chat".to_owned()),
+        Value::Integer(id) => Ok(ChatGrant::Id(ChatId(id))),
+        _ => ChatGrant::parse(&units::text(item)?),
+    };
+    items.iter().map(grant).collect()
 }
 
 fn check_origin(origin: &str) -> Result<(), String> {

@@ -9,6 +9,7 @@ use super::redaction::{MASK, redact};
 use super::{
     AllowedUpdates, Broadcasting, Config, Grants, Limits, Mode, Plugin, Tls, Webhook, show_bytes, show_duration,
 };
+use crate::domain::ChatGrant;
 
 pub(super) fn print(config: &Config) -> String {
     let mut out = Lines::default();
@@ -101,11 +102,23 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     out.text("on_crash", plugin.on_crash.name());
     out.text("probation", &show_duration(plugin.probation));
     out.value("canary", &plugin.canary.into());
+    out.text("pin", plugin.pin.name());
 
-    let Grants { methods, broadcast, http } = &plugin.grants;
+    let Grants { methods, kinds, chats, broadcast, http } = &plugin.grants;
     out.section(&format!("{name}.grants"));
     if let Some(methods) = methods {
         out.value("methods", &texts(methods));
+    }
+    if let Some(kinds) = kinds {
+        out.value("kinds", &texts(kinds));
+    }
+    if let Some(chats) = chats {
+        let chat = |chat: &ChatGrant| match chat {
+            ChatGrant::Kind(kind) => (*kind).into(),
+            ChatGrant::Id(id) => id.0.into(),
+            ChatGrant::Name(name) => format!("@{name}").into(),
+        };
+        out.value("chats", &Json::Array(chats.iter().map(chat).collect()));
     }
     let broadcast = match broadcast {
         Broadcasting::Denied => false.into(),

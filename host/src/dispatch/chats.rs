@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::routes::Candidate;
 use super::run::Context;
 use crate::chats;
 use crate::domain::{ChatId, Lane, UpdateView};
@@ -40,6 +41,25 @@ impl Context {
         }
         view.chat = now;
         Ok(())
+    }
+
+    /// Those whose operator lets them have such events.
+    pub(super) fn granted(
+        &self,
+        mut candidates: Vec<Candidate>,
+        view: &UpdateView<'_>,
+        tx: &mut Tx,
+    ) -> Result<Vec<Candidate>, store::Error> {
+        let chat = view.chat.map(|chat| (chat, view.chat_type.as_deref()));
+        let mut failed = None;
+        candidates.retain(|candidate| {
+            let offered = candidate.version.plugin.is_offered(&view.kind, chat, tx, self.bot);
+            offered.unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
+        });
+        failed.map_or(Ok(candidates), Err)
     }
 
     pub(super) fn current_chat(&self, tx: &mut Tx, chat: Option<ChatId>) -> Result<Option<ChatId>, store::Error> {

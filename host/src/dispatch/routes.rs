@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::trial::{Chosen, Trial};
 use crate::config::OnCrash;
-use crate::domain::{Conversation, PluginName, UPDATE_KINDS, UpdateView};
+use crate::domain::{Conversation, PluginName, UpdateView};
 use crate::plugin::{Filter, Plugin};
 
 /// A plugin that serves, and where it stands among the others.
@@ -113,8 +113,10 @@ impl Routes {
     #[must_use]
     pub fn kinds(&self) -> Vec<String> {
         let versions = self.entries.iter().flat_map(Entry::versions);
-        let filters = versions.flat_map(|plugin| &plugin.manifest.filters);
-        let kinds: BTreeSet<&str> = filters.flat_map(wanted_kinds).collect();
+        let filters = versions.flat_map(|plugin| plugin.manifest.filters.iter().map(move |filter| (plugin, filter)));
+        let kinds =
+            filters.flat_map(|(plugin, filter)| filter.wanted_kinds().into_iter().map(move |kind| (plugin, kind)));
+        let kinds: BTreeSet<&str> = kinds.filter(|(plugin, kind)| plugin.may_see(kind)).map(|(_, kind)| kind).collect();
         kinds.into_iter().map(str::to_owned).collect()
     }
 
@@ -179,20 +181,6 @@ impl Routes {
         observers.append(&mut holders);
         observers.append(&mut others);
         Ok(observers)
-    }
-}
-
-/// The kinds that can match a filter. One that names none but looks at callback data can only match those that
-/// have such data, and so on.
-fn wanted_kinds(filter: &Filter) -> Vec<&str> {
-    if !filter.kinds.is_empty() {
-        filter.kinds.iter().map(String::as_str).collect()
-    } else if filter.callback_prefix.is_some() {
-        vec!["callback_query"]
-    } else if !filter.commands.is_empty() {
-        vec!["message", "channel_post", "business_message"]
-    } else {
-        UPDATE_KINDS.to_vec()
     }
 }
 

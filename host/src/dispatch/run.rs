@@ -251,6 +251,7 @@ impl Context {
         let command_name = command.map(|command| command.name.to_ascii_lowercase());
         let facts = Facts { view: &view, command: command_name.as_deref(), attempts: row.attempts };
         let candidates = routes.candidates(&facts, |plugin| self.open_state(&mut tx, plugin, &view, now))?;
+        let candidates = self.granted(candidates, &view, &mut tx)?;
         if candidates.is_empty() {
             metrics::counter!("botyard_events_total", "outcome" => "unrouted").increment(1);
             return Ok(Ok(tx));

@@ -23,7 +23,7 @@ use super::cache::Cache;
 use super::limits::MEMORY_CAP;
 use super::run::describe;
 use super::version::{Context, Pace, file_hash};
-use super::{Error, Grants, Limits, Manifest, Plugin, Version, component, grants};
+use super::{Error, Grants, Limits, Manifest, Plugin, Rights, Version, component, grants};
 use crate::domain::PluginName;
 use crate::i18n::Catalogs;
 
@@ -136,12 +136,14 @@ impl Engine {
         let context =
             Context { methods: manifest.methods.clone(), state_version: manifest.state_version, catalogs, ..bare };
         let mut warnings = context.warnings();
-        if component::imports(&component, component::BROADCASTS) {
+        let rights = Rights::of(&manifest, component::interfaces(&component));
+        if rights.broadcasts() {
             warnings.extend(grants::check_broadcast(&name, &context.grants, false).err());
         }
+        warnings.extend(rights.kinds_left_out(&name, &context.grants));
         let version = Version::of(wasm);
         let (engine, context, pace) = (self.clone(), context.into(), Pace::default());
-        Ok(Arc::new(Plugin { name, version, manifest, warnings, engine, code, context, pace }))
+        Ok(Arc::new(Plugin { name, version, manifest, rights, warnings, engine, code, context, pace }))
     }
 
     fn component(&self, wasm: &[u8]) -> Result<Component, Error> {

@@ -4,7 +4,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::bindings::exports::botyard::plugin::handler as wire;
 use super::grants;
-use crate::domain::KeyStrategy;
+use crate::domain::{KeyStrategy, UPDATE_KINDS};
 
 /// A compiled regular expression may not be larger than this. At its worst one of this size takes 30 ms for the
 /// longest text, on the host's time.
@@ -61,6 +61,23 @@ pub struct Filter {
     pub states: Vec<String>,
     /// Sees the event whoever takes it, and never takes it.
     pub observe: bool,
+}
+
+impl Filter {
+    /// The kinds that can match. A filter that names none but looks at callback data can only match those that have such
+    /// data, and so on.
+    #[must_use]
+    pub fn wanted_kinds(&self) -> Vec<&str> {
+        if !self.kinds.is_empty() {
+            self.kinds.iter().map(String::as_str).collect()
+        } else if self.callback_prefix.is_some() {
+            vec!["callback_query"]
+        } else if !self.commands.is_empty() {
+            vec!["message", "channel_post", "business_message"]
+        } else {
+            UPDATE_KINDS.to_vec()
+        }
+    }
 }
 
 /// A command in Telegram's menu.

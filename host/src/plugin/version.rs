@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::api::Host;
 use super::bindings::PluginPre;
 use super::engine::Engine;
-use super::{Grants, Limits, Manifest, grants};
+use super::{Grants, Limits, Manifest, Rights, grants};
 use crate::domain::PluginName;
 use crate::i18n::{Catalogs, Value};
 
@@ -45,7 +45,8 @@ impl fmt::Display for Version {
 }
 
 /// The whole SHA-256 of a file, in hexadecimal.
-pub(super) fn file_hash(wasm: &[u8]) -> String {
+#[must_use]
+pub fn file_hash(wasm: &[u8]) -> String {
     Sha256::digest(wasm).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -57,6 +58,8 @@ pub struct Plugin {
     pub version: Version,
     /// What it says of itself.
     pub manifest: Manifest,
+    /// What it wants.
+    pub rights: Rights,
     /// What the operator should know though the plugin can serve.
     pub warnings: Vec<String>,
     pub(super) engine: Engine,
