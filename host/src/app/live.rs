@@ -22,6 +22,7 @@ use crate::config::{Config, LoadOptions};
 use crate::dispatch::{Entry, Notice, Routes};
 use crate::domain::PluginName;
 use crate::operate::Operator;
+use crate::plugin::Lock;
 use crate::reload;
 
 /// The files that are watched. Begun before anything is loaded from them, so that no change is missed.
@@ -43,7 +44,11 @@ pub(super) use self::orders::apply_pauses;
 
 fn watched_paths(config: &Config) -> Vec<PathBuf> {
     let plugins = config.enabled().map(|(_, plugin)| plugin.path.clone());
-    std::iter::once(config.file.clone()).chain(config.files.iter().cloned()).chain(plugins).collect()
+    [config.file.clone(), Lock::path(&config.file)]
+        .into_iter()
+        .chain(config.files.iter().cloned())
+        .chain(plugins)
+        .collect()
 }
 
 /// Owns which plugins serve, and the configuration in force.
@@ -135,6 +140,7 @@ impl Live {
             tokio::select! {
                 changed = changes.recv() => match changed {
                     Some(path) if self.is_of_config(&path) || self.is_pending(&path) => self.reload_config().await,
+                    Some(path) if path == Lock::path(&self.config.file) => self.approve().await,
                     Some(path) => self.reload_plugins(&path).await,
                     None => break,
                 },
@@ -230,6 +236,18 @@ impl Live {
             tracing::info!("bot.toml has changed and is in force");
         } else {
             tracing::warn!("bot.toml has changed and is in force, except for the plugins that do not load");
+        }
+    }
+
+    /// `bot.lock` has changed: what has failed may be let in now.
+    async fn approve(&mut self) {
+        if !self.pending.is_empty() {
+            return self.reload_config().await;
+        }
+        let failed: Vec<PathBuf> =
+            self.failures.keys().filter_map(|name| Some(self.config.plugins.get(name)?.path.clone())).collect();
+        for path in failed {
+            self.reload_plugins(&path).await;
         }
     }
 

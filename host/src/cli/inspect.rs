@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -35,6 +36,19 @@ impl Inspector {
 
     /// Loads a file as a plugin without any settings.
     pub(super) fn inspect_file(&mut self, path: &Path) -> Result<Summary, String> {
+        let (wasm, plugin) = self.open(path)?;
+        Ok(summary(&wasm, &plugin))
+    }
+
+    /// The file's content, and the plugin that it makes.
+    pub(super) fn open(&mut self, path: &Path) -> Result<(Vec<u8>, Arc<plugin::Plugin>), String> {
+        let wasm = plugin::read_file(path).map_err(|error| unreadable(&error))?;
+        let plugin = self.plugin(&wasm)?;
+        Ok((wasm, plugin))
+    }
+
+    /// The plugin that a file's content makes, without any settings.
+    pub(super) fn plugin(&mut self, wasm: &[u8]) -> Result<Arc<plugin::Plugin>, String> {
         let settings = Settings {
             config: serde_json::json!({}),
             secrets: Default::default(),
@@ -43,14 +57,13 @@ impl Inspector {
             locales_dir: None,
             default_locale: "en".to_owned(),
         };
-        self.load(&PluginName::new("plugin"), path, settings)
+        self.engine()?.load(PluginName::new("plugin"), wasm, settings).map_err(|error| error.to_string())
     }
 
     fn load(&mut self, name: &PluginName, path: &Path, settings: Settings) -> Result<Summary, String> {
         let wasm = plugin::read_file(path).map_err(|error| unreadable(&error))?;
         let plugin = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
-        let warnings = plugin.warnings.clone();
-        Ok(Summary { version: plugin.version.to_string(), bytes: wasm.len() as u64, warnings })
+        Ok(summary(&wasm, &plugin))
     }
 
     fn engine(&mut self) -> Result<&Engine, String> {
@@ -61,6 +74,10 @@ impl Inspector {
         }
         Ok(self.engine.as_ref().expect("it was just made"))
     }
+}
+
+fn summary(wasm: &[u8], plugin: &plugin::Plugin) -> Summary {
+    Summary { version: plugin.version.to_string(), bytes: wasm.len() as u64, warnings: plugin.warnings.clone() }
 }
 
 fn unreadable(error: &io::Error) -> String {

@@ -1,5 +1,6 @@
 //! What a conversation is: the scope of one state.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,18 @@ impl FromStr for KeyStrategy {
             "topic" => Self::Topic,
             "user_in_topic" => Self::UserInTopic,
             _ => return Err(UnknownKeyStrategy(name.to_owned())),
+        })
+    }
+}
+
+impl fmt::Display for KeyStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Chat => "chat",
+            Self::User => "user",
+            Self::UserInChat => "user_in_chat",
+            Self::Topic => "topic",
+            Self::UserInTopic => "user_in_topic",
         })
     }
 }

@@ -136,14 +136,15 @@ impl Engine {
         let context =
             Context { methods: manifest.methods.clone(), state_version: manifest.state_version, catalogs, ..bare };
         let mut warnings = context.warnings();
-        let rights = Rights::of(&manifest, component::interfaces(&component));
+        let interfaces = component::interfaces(&component);
+        let rights = Rights::of(&manifest, &interfaces);
         if rights.broadcasts() {
             warnings.extend(grants::check_broadcast(&name, &context.grants, false).err());
         }
         warnings.extend(rights.kinds_left_out(&name, &context.grants));
         let version = Version::of(wasm);
         let (engine, context, pace) = (self.clone(), context.into(), Pace::default());
-        Ok(Arc::new(Plugin { name, version, manifest, rights, warnings, engine, code, context, pace }))
+        Ok(Arc::new(Plugin { name, version, manifest, rights, interfaces, warnings, engine, code, context, pace }))
     }
 
     fn component(&self, wasm: &[u8]) -> Result<Component, Error> {

@@ -25,7 +25,7 @@ pub struct Rights {
 
 impl Rights {
     /// What a manifest and these imports ask for.
-    pub(super) fn of(manifest: &Manifest, interfaces: Vec<String>) -> Self {
+    pub(super) fn of(manifest: &Manifest, interfaces: &[String]) -> Self {
         let sorted = |mut list: Vec<String>| {
             list.sort_unstable();
             list.dedup();

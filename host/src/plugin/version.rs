@@ -60,6 +60,8 @@ pub struct Plugin {
     pub manifest: Manifest,
     /// What it wants.
     pub rights: Rights,
+    /// The interfaces that it imports, with their versions.
+    pub interfaces: Vec<String>,
     /// What the operator should know though the plugin can serve.
     pub warnings: Vec<String>,
     pub(super) engine: Engine,
