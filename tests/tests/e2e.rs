@@ -19,6 +19,7 @@ mod e2e {
     mod start;
     mod support;
     mod texts;
+    mod trust;
     mod versions;
     mod webhook;
 }

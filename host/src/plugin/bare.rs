@@ -5,7 +5,7 @@
 //! no plugin, whatever else it is.
 
 use wit_component::{StringEncoding, embed_component_metadata};
-use wit_parser::{Resolve, SourceMap};
+use wit_parser::{Resolve, SourceMap, WorldId};
 
 use super::Error;
 use super::component::{EXPORT, base, cure};
@@ -42,7 +42,15 @@ pub(super) fn describe(wasm: &[u8]) -> Result<Vec<u8>, Error> {
         }
         Some(_) => {}
     }
-    let broken = |error: &dyn std::fmt::Display| Error::Component(format!("its interface can't be described: {error}"));
+    let (resolve, world) = interfaces()?;
+    let mut module = wasm.to_vec();
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
+        .map_err(|error| broken(&format!("{error:#}")))?;
+    Ok(module)
+}
+
+/// The interface as this host knows it.
+pub(super) fn interfaces() -> Result<(Resolve, WorldId), Error> {
     let mut resolve = Resolve::default();
     let mut world = None;
     for package in PACKAGES {
@@ -55,10 +63,11 @@ pub(super) fn describe(wasm: &[u8]) -> Result<Vec<u8>, Error> {
     }
     let package = world.expect("there are packages");
     let world = resolve.select_world(&[package], Some("plugin")).map_err(|error| broken(&format!("{error:#}")))?;
-    let mut module = wasm.to_vec();
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
-        .map_err(|error| broken(&format!("{error:#}")))?;
-    Ok(module)
+    Ok((resolve, world))
+}
+
+fn broken(error: &dyn std::fmt::Display) -> Error {
+    Error::Component(format!("its interface can't be described: {error}"))
 }
 
 /// The name of the interface that the module exports functions of, with its version.

@@ -27,9 +27,13 @@ pub(super) fn put(text: &str, name: &str, path: &str, wanted: &Rights, new: &Rig
     } else if new.kinds.iter().any(|kind| kind == "*") {
         grants.remove("kinds");
     }
-    let is_granted = grants.get("broadcast").is_some_and(|granted| granted.as_bool() != Some(false));
-    if new.broadcasts() && !is_granted {
-        grants.insert("broadcast", value(true));
+    if new.broadcasts() {
+        match grants.get_mut("broadcast") {
+            None => drop(grants.insert("broadcast", value(true))),
+            // In its place, so that the key keeps its comments.
+            Some(granted) if granted.as_bool() == Some(false) => *granted = value(true),
+            Some(_) => {}
+        }
     }
     Ok(document.to_string())
 }

@@ -36,6 +36,21 @@ fn what_can_not_be_a_plugin_is_refused_with_the_reason() {
             "`botyard:fsm/conversation@0.2.0` (this host offers `botyard:fsm/conversation@0.1.0`",
         ),
         (component(r#"(import "shop:tax/rates" (instance))"#), "`shop:tax/rates` (unknown"),
+        (component(r#"(import "botyard:log/log@0.2.0" (instance))"#), "upgrade the host, or rebuild the plugin"),
+        (component(r#"(import "botyard:log/log@0.0.9" (instance))"#), "the plugin is older; rebuild it"),
+        (component(r#"(import "botyard:voice/calls@0.1.0" (instance))"#), "upgrade the host, or rebuild the plugin"),
+        (
+            component(r#"(instance $i) (export "botyard:plugin/handler@0.0.9" (instance $i))"#),
+            "`botyard:plugin/handler@0.0.9`, this host `botyard:plugin/handler@0.1.0`: the plugin is older",
+        ),
+        (
+            wat::parse_str(r#"(module (func (export "botyard:plugin/handler@0.3.0#describe")))"#).unwrap(),
+            "`botyard:plugin/handler@0.3.0`, this host `botyard:plugin/handler@0.1.0`: the plugin is newer; upgrade the host",
+        ),
+        (
+            wat::parse_str(r#"(module (func (export "botyard:plugin/handler@0.1.0#describe")))"#).unwrap(),
+            "does not fit this host",
+        ),
         (component(r#"(instance $i) (export "botyard:plugin/handler@0.1.0" (instance $i))"#), "does not fit"),
     ] {
         let text = refusal(&bench, &wasm);

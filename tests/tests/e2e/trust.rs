@@ -1,0 +1,110 @@
+//! What an operator lets a plugin do, and which plugins are let in.
+
+use std::path::{Path, PathBuf};
+
+use botyard::simulator::{ALICE, BOTIR, GROUP};
+use botyard_tests::{Host, guest, plugin};
+
+use super::operator::{botyard, done, json};
+use super::support::{ask, builder, simulator};
+
+fn replace(path: &Path, new: &Path) {
+    let beside = path.with_extension("new");
+    std::fs::copy(new, &beside).expect("writable");
+    std::fs::rename(&beside, path).expect("writable");
+}
+
+fn state_of(host: &Host, name: &str) -> (String, String) {
+    let list = json(host, &["plugin", "list"]);
+    let plugins = list.as_array().expect("a list");
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let found = plugins.iter().find(|plugin| plugin["name"] == name);
+    found.map(|plugin| (text(&plugin["state"]), text(&plugin["reason"]))).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_and_calls_stay_within_the_granted_chats() {
+    let simulator = simulator().await;
+    let grants = format!("priority = 1\ngrants = {{ chats = [{ALICE}, \"@nobody\"], kinds = [\"message\"] }}");
+    let _host =
+        builder(&simulator).plugin("calls", &guest("calls"), &grants).plugin("echo", &plugin("echo"), "").start();
+    assert!(ask(&simulator, ALICE, "/call getChat").await.starts_with("ok"));
+    assert_eq!(ask(&simulator, BOTIR, "/call getChat").await, "/call getChat", "the next plugin has it");
+    simulator.user_says(GROUP, ALICE, "/me").expect("a chat");
+    assert_eq!(super::support::next(&simulator, GROUP, 0).await, "/me");
+    for (chat, line) in [(BOTIR.to_string(), BOTIR.to_string()), ("@news".to_owned(), "\"@news\"".to_owned())] {
+        let answer = ask(&simulator, ALICE, &format!("/tell {chat}")).await;
+        let says = format!("add {line} to `grants.chats` of [plugins.calls] in bot.toml");
+        assert!(answer.starts_with("error: ") && answer.contains(&says), "{answer}");
+    }
+    assert_eq!(simulator.delivered(BOTIR), 1, "nothing was told or queued");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_is_installed_waits_when_it_wants_more_and_is_removed() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator).sections("# My own words.\n").plugin("counter", &plugin("counter"), "").start();
+    let echo = plugin("echo").display().to_string();
+    let before = std::fs::read_to_string(host.config_file()).expect("readable");
+
+    // Nobody is there to be asked, and the wrong file is not even asked for.
+    let (code, _, errors) = botyard(&host, &["plugin", "install", &echo, "--name", "shop"]);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("calls        sendMessage") && errors.contains("--yes"), "{errors}");
+    let (code, _, errors) = botyard(&host, &["plugin", "install", &echo, "--yes", "--sha256", "00"]);
+    assert!(code == Some(1) && errors.contains("another hash"), "{errors}");
+    assert_eq!(std::fs::read_to_string(host.config_file()).expect("readable"), before);
+
+    done(&host, &["plugin", "install", &echo, "--name", "shop", "--yes"]);
+    host.wait_until("it serves", |host| state_of(host, "shop").0 == "serving");
+    assert_eq!(ask(&simulator, ALICE, "hello").await, "hello");
+    let config = std::fs::read_to_string(host.config_file()).expect("readable");
+    assert!(
+        config.contains("# My own words.\n") && config.contains("grants = { methods = [\"sendMessage\"]"),
+        "{config}"
+    );
+    let lock = std::fs::read_to_string(host.folder().join("bot.lock")).expect("it is written");
+    assert!(lock.contains("[plugins.shop]\nsha256 = ") && !lock.contains("counter"), "{lock}");
+    let inspected = done(&host, &["plugin", "inspect", &echo, "--name", "shop"]);
+    assert!(inspected.contains("the same file as the installed `shop`"), "{inspected}");
+
+    // It calls any method, and was let in for one.
+    let installed: PathBuf = host.folder().join("plugins/shop.wasm");
+    replace(&installed, &guest("calls"));
+    host.wait_until("it waits", |host| state_of(host, "shop").1.contains("waits for approval"));
+    assert_eq!(state_of(&host, "shop").0, "stale");
+    assert_eq!(ask(&simulator, ALICE, "/me").await, "/me", "the old version serves on");
+    let (status, body) = host.get("/readyz").expect("it answers");
+    assert!(status == 200 && body.contains("waits for approval"), "{body}");
+    // Also over a restart.
+    host.stop();
+    host.start();
+    assert_eq!(ask(&simulator, ALICE, "/me").await, "/me");
+
+    let shown = json(&host, &["plugin", "inspect", &guest("calls").display().to_string(), "--name", "shop"]);
+    assert_eq!(shown["compared"]["gains"]["methods"], serde_json::json!(["*"]), "{shown}");
+    done(&host, &["plugin", "approve", "shop", "--yes"]);
+    host.wait_until("it is let in", |host| matches!(state_of(host, "shop").0.as_str(), "trial" | "serving"));
+    assert!(ask(&simulator, ALICE, "/call getChat").await.starts_with("ok"), "the method is granted as well");
+
+    done(&host, &["plugin", "remove", "shop", "--yes"]);
+    host.wait_until("it is gone", |host| state_of(host, "shop").0.is_empty());
+    assert!(!installed.exists());
+    let lock = std::fs::read_to_string(host.folder().join("bot.lock")).expect("it is there");
+    assert!(!lock.contains("shop"), "{lock}");
+    let after = std::fs::read_to_string(host.config_file()).expect("readable");
+    assert_eq!(after.trim(), before.trim(), "everything else is as its owner wrote it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_in_c_answers_like_any_other() {
+    let wasm = plugin("echo").with_file_name("hello-c.wasm");
+    if !wasm.exists() {
+        // `cargo xtask plugins` has said what is missing.
+        return;
+    }
+    let simulator = simulator().await;
+    let _host = builder(&simulator).plugin("hello", &wasm, "").start();
+    assert_eq!(ask(&simulator, ALICE, "/hello").await, "Hello, world!");
+    assert_eq!(ask(&simulator, ALICE, "/hello \"B\\\t\u{1F600}\"").await, "Hello, \"B\\\t\u{1F600}\"!");
+}
