@@ -241,9 +241,8 @@ impl Live {
 
     /// `bot.lock` has changed: what has failed may be let in now.
     async fn approve(&mut self) {
-        if !self.pending.is_empty() {
-            return self.reload_config().await;
-        }
+        // What was granted with it stands in bot.toml, and was written before.
+        self.reload_config().await;
         let failed: Vec<PathBuf> =
             self.failures.keys().filter_map(|name| Some(self.config.plugins.get(name)?.path.clone())).collect();
         for path in failed {

@@ -1,11 +1,12 @@
 //! `botyard plugin install`, `approve` and `remove`: what an operator lets in, written into `bot.toml` and `bot.lock`.
 //!
-//! Files are written beside and renamed, the lock first: a host that watches them never sees a file that it can't
-//! place. Whatever breaks off in between leaves a lock that allows more than is there, which does no harm.
+//! Files are written beside and renamed, in an order in which a host that watches them never sees something that it
+//! can't place. Whatever breaks off in between leaves rights that nobody has a use for yet, which does no harm.
 
 use std::fs;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use clap::Args;
@@ -25,6 +26,9 @@ use crate::plugin::{self, Approved, Lock, Plugin, Rights};
 
 /// Beside bot.toml.
 const FOLDER: &str = "plugins";
+/// How often a running host is asked whether it has loaded what was installed, and how long it is given each time.
+const LOOKS: u32 = 40;
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Args)]
 pub(super) struct Install {
@@ -198,25 +202,41 @@ impl Offer<'_> {
             rights: plugin.rights.clone(),
         };
         lock.plugins.insert(name.clone(), approved);
+        let is_new = !config.plugins.contains_key(&PluginName::new(&name));
+        // A plugin that is there has its grants before it is let in with them, a new one its file before it is named.
+        if !is_new {
+            write_config(config, &text)?;
+        }
         write(&Lock::path(&config.file), lock.text().as_bytes())?;
         if !fs::read(&path).is_ok_and(|installed| installed == wasm) {
             fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
             write(&path, &wasm)?;
         }
-        write_config(config, &text)?;
-        let host = Running::on(config).await.ok();
-        let goes_on = match (&host, action) {
-            // It looks at the files by itself, but whoever approves wants to know.
-            (Some(host), "approved") => match host.change_plugin(&name, "reload").await {
-                Ok(status) => format!("; version {} is loaded", status.version),
-                Err(error) => bail!("it is approved, but the host does not load it: {error:#}"),
-            },
-            (Some(_), _) => "; the host loads it by itself (`botyard plugin list`)".to_owned(),
-            (None, _) => String::new(),
+        if is_new {
+            write_config(config, &text)?;
+        }
+        let goes_on = match Running::on(config).await {
+            Ok(host) => heard(&host, &name, plugin.version.as_str()).await,
+            Err(_) => String::new(),
         };
         let said = format!("`{name}` is {action}: version {}{goes_on}\n", plugin.version);
         show(json, &Done { name: &name, action, path, plugin: Some(sheet) }, &said)
     }
+}
+
+/// What the running host, which looks at the files by itself, makes of it.
+async fn heard(host: &Running, name: &str, version: &str) -> String {
+    let mut why = "it has not looked at it yet (`botyard plugin list`)".to_owned();
+    for _ in 0..LOOKS {
+        let plugins = host.plugins().await.unwrap_or_default();
+        match plugins.into_iter().find(|status| status.name == name) {
+            Some(status) if status.version == version => return "; the host has loaded it".to_owned(),
+            Some(status) => why = status.reason.unwrap_or(why),
+            None => {}
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    format!("; the host does not serve it: {why}")
 }
 
 fn show(json: bool, done: &Done<'_>, said: &str) -> anyhow::Result<Exit> {
