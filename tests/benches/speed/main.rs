@@ -4,6 +4,7 @@
 //! - `run_cost`: what one run costs, and its parts
 //! - `reload`: from saving a plugin to its first answer
 //! - `latency`: how long others wait while some handlers sleep
+//! - `neighbours`: how long others wait while some handlers loop, eat memory and panic
 //!
 //! Telegram is played by the simulator, in this process. It shares the machine with what is measured, so rates are
 //! those of both together; ratios are taken within one run.
@@ -14,6 +15,7 @@
 mod bare;
 mod latency;
 mod machine;
+mod neighbours;
 mod peer;
 mod reload;
 mod report;
@@ -26,7 +28,7 @@ use serde_json::{Map, Value, json};
 
 use crate::report::Report;
 
-const NAMES: [&str; 4] = ["throughput", "run_cost", "reload", "latency"];
+const NAMES: [&str; 5] = ["throughput", "run_cost", "reload", "latency", "neighbours"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         let report: Report = match name {
             "throughput" => runtime().block_on(throughput::measure(quick)),
             "run_cost" => runtime().block_on(run_cost::measure(quick)),
+            "neighbours" => runtime().block_on(neighbours::measure(quick)),
             "reload" => runtime().block_on(reload::measure(quick)),
             _ => runtime().block_on(latency::measure(quick)),
         };
