@@ -87,6 +87,9 @@ pub enum Error {
     /// The module can't become a component, or the component does not fit the interface.
     #[error("the plugin file does not fit this host: {0}")]
     Component(String),
+    /// The file is so wrong that those who read it gave up.
+    #[error("the plugin file is damaged: its description of the interface makes no sense")]
+    Damaged,
     /// The code is not valid.
     #[error("the plugin can't be compiled: {0}")]
     Compile(String),

@@ -5,6 +5,7 @@
 //! come back by itself.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -153,9 +154,12 @@ impl Engine {
         if let Some(component) = inner.cache.as_ref().and_then(|cache| cache.get(&inner.wasm, &hash)) {
             return Ok(component);
         }
-        let bytes = component::componentise(wasm)?;
-        let component =
-            Component::from_binary(&inner.wasm, &bytes).map_err(|error| Error::Compile(format!("{error:#}")))?;
+        // What describes an interface is not always checked before it is relied on, and anybody can have written it.
+        let compile = || {
+            let bytes = component::componentise(wasm)?;
+            Component::from_binary(&inner.wasm, &bytes).map_err(|error| Error::Compile(format!("{error:#}")))
+        };
+        let component = std::panic::catch_unwind(AssertUnwindSafe(compile)).unwrap_or(Err(Error::Damaged))?;
         if let Some(cache) = &inner.cache {
             cache.put(&hash, &component);
         }

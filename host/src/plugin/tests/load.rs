@@ -195,3 +195,17 @@ async fn plugins_run_without_a_pool_and_within_the_same_limits() {
     let memory = Limits::default().memory;
     assert_eq!(bench.handle(eats, settings()).await, Err(RunError::OutOfMemory(memory)));
 }
+
+#[test]
+fn a_description_of_the_interface_that_makes_no_sense_is_an_error() {
+    let bench = Bench::new();
+    let whole = Guest::default().module();
+    let start = whole.windows(14).position(|bytes| bytes == b"component-type").unwrap();
+    // Some of these make the library that reads it panic.
+    let refused = (start..whole.len()).step_by(7).filter(|place| {
+        let mut wasm = whole.clone();
+        wasm[*place] ^= 4;
+        bench.engine.load(name(), &wasm, settings()).is_err()
+    });
+    assert!(refused.count() > 50);
+}

@@ -1,8 +1,6 @@
-//! Plugins as they were built for each version of the interface, which must run for good, and what becomes of damaged ones.
+//! Plugins as they were built for each version of the interface, which must run for good.
 
 use std::path::PathBuf;
-
-use proptest::prelude::*;
 
 use super::*;
 use crate::plugin::component::componentise;
@@ -50,80 +48,4 @@ fn a_module_of_any_compiler_becomes_a_plugin() {
     let plugin = bench.engine.load(name(), &Guest::default().bare_module(), settings()).unwrap();
     assert!(plugin.interfaces.contains(&"botyard:telegram/bot-api@0.1.0".to_owned()), "{:?}", plugin.interfaces);
     assert!(!plugin.interfaces.iter().any(|name| name.contains("types")), "{:?}", plugin.interfaces);
-}
-
-/// One way in which a file can be wrong.
-#[derive(Debug, Clone)]
-enum Damage {
-    Flip(prop::sample::Index, u8),
-    Cut(prop::sample::Index),
-    Zero(prop::sample::Index, usize),
-    Twice(prop::sample::Index, usize),
-    /// A section of this kind that says it is so long.
-    Section(u8, u32),
-}
-
-fn damage() -> impl Strategy<Value = Damage> {
-    let place = any::<prop::sample::Index>;
-    prop_oneof![
-        8 => (place(), 0_u8..8).prop_map(|(at, bit)| Damage::Flip(at, bit)),
-        1 => place().prop_map(Damage::Cut),
-        1 => (place(), 1_usize..200).prop_map(|(at, length)| Damage::Zero(at, length)),
-        1 => (place(), 1_usize..2_000).prop_map(|(at, length)| Damage::Twice(at, length)),
-        1 => (0_u8..14, any::<u32>()).prop_map(|(kind, length)| Damage::Section(kind, length)),
-    ]
-}
-
-fn damaged(mut wasm: Vec<u8>, damages: &[Damage]) -> Vec<u8> {
-    for damage in damages {
-        if wasm.is_empty() {
-            break;
-        }
-        let length = wasm.len();
-        match *damage {
-            Damage::Flip(at, bit) => wasm[at.index(length)] ^= 1 << bit,
-            Damage::Cut(at) => wasm.truncate(at.index(length)),
-            Damage::Zero(at, many) => wasm[at.index(length)..].iter_mut().take(many).for_each(|byte| *byte = 0),
-            Damage::Twice(at, many) => {
-                let piece: Vec<u8> = wasm[at.index(length)..].iter().take(many).copied().collect();
-                wasm.extend(piece);
-            }
-            Damage::Section(kind, mut said) => {
-                wasm.push(kind);
-                while said >= 0x80 {
-                    wasm.push(said as u8 | 0x80);
-                    said >>= 7;
-                }
-                wasm.push(said as u8);
-                wasm.extend([0; 16]);
-            }
-        }
-    }
-    wasm
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
-
-    /// It loads, or the error says why; nothing in between, and the host goes on. Whatever loads can be run.
-    #[test]
-    fn damaged_files_are_plugins_or_errors(damages in prop::collection::vec(damage(), 1..6), of_module: bool) {
-        thread_local! {
-            static BENCH: Bench = Bench::new();
-            static FILES: [Vec<u8>; 2] = [newest(), Guest::default().module()];
-        }
-        let wasm = FILES.with(|files| damaged(files[usize::from(of_module)].clone(), &damages));
-        BENCH.with(|bench| {
-            let cpu = Duration::from_millis(50);
-            match bench.engine.load(name(), &wasm, limited(Limits { cpu, ..Limits::default() })) {
-                Ok(plugin) => {
-                    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-                    let report = runtime.block_on(bench.run(&plugin, &invocation()));
-                    prop_assert!(!matches!(report.result, Err(RunError::Host(_))), "{:?}", report.result);
-                }
-                Err(error) => prop_assert!(error.to_string().len() < 100_000),
-            }
-            Ok(())
-        })?;
-    }
 }
