@@ -2,6 +2,7 @@
 
 mod message;
 mod storage;
+mod typed;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::bindings::botyard::telegram::bot_api::Options;
 use crate::bindings::botyard::types::types::{Invocation, StateKey};
+use crate::format::{self, IntoText};
 use crate::json::Object;
 use crate::update::{Body, Query, member};
 use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
@@ -305,7 +307,7 @@ impl Run {
     ///     ctx.reply("<b>Sure?</b>").html().keyboard(InlineKeyboard::new().row([Button::callback("Yes", "yes")]));
     /// }
     /// ```
-    pub fn reply(&self, text: impl AsRef<str>) -> Message<'_> {
+    pub fn reply(&self, text: impl IntoText) -> Message<'_> {
         let Some(chat) = self.chat_id() else {
             self.fail(Error::permanent("this event has no chat to reply in: use `send`"));
             return Message::nowhere(self);
@@ -315,7 +317,7 @@ impl Run {
         if let Some(thread) = self.thread_id() {
             params.integer("message_thread_id", thread);
         }
-        params.text("text", text.as_ref());
+        format::put(&mut params, &text);
         Message::new(self, "sendMessage", params)
     }
 
@@ -328,13 +330,14 @@ impl Run {
     ///     ctx.send("@news", "Open again").priority(Priority::Bulk);
     /// }
     /// ```
-    pub fn send(&self, chat: impl Into<ChatTarget>, text: impl AsRef<str>) -> Message<'_> {
+    pub fn send(&self, chat: impl Into<ChatTarget>, text: impl IntoText) -> Message<'_> {
         let mut params = Object::new();
         match chat.into() {
             ChatTarget::Id(id) => params.integer("chat_id", id),
             ChatTarget::Name(name) => params.text("chat_id", &name),
+            ChatTarget::Topic(id, thread) => params.integer("chat_id", id).integer("message_thread_id", thread),
         };
-        params.text("text", text.as_ref());
+        format::put(&mut params, &text);
         Message::new(self, "sendMessage", params)
     }
 
@@ -348,7 +351,7 @@ impl Run {
     ///     ctx.answer_callback("");
     /// }
     /// ```
-    pub fn edit(&self, text: impl AsRef<str>) -> Message<'_> {
+    pub fn edit(&self, text: impl IntoText) -> Message<'_> {
         let mut params = Object::new();
         if let (Some(chat), Some(message)) = (self.chat_id(), self.message_id()) {
             params.integer("chat_id", chat).integer("message_id", message);
@@ -358,7 +361,7 @@ impl Run {
             self.fail(Error::permanent("this event has no message to edit"));
             return Message::nowhere(self);
         }
-        params.text("text", text.as_ref());
+        format::put(&mut params, &text);
         Message::new(self, "editMessageText", params)
     }
 
@@ -384,7 +387,7 @@ impl Run {
         if alert {
             params.raw("show_alert", "true");
         }
-        self.queue("answerCallbackQuery", &params.finish(), message::usual());
+        self.push("answerCallbackQuery", &params.finish(), message::usual());
     }
 
     /// Calls any method of the Bot API now, waits for its answer, and gives the `result`. What a call has done stays
@@ -413,7 +416,7 @@ impl Run {
         Ok(host::enqueue(method, &to_json(&params)?, message::usual())?)
     }
 
-    pub(crate) fn queue(&self, method: &str, params: &str, options: Options) {
+    pub(crate) fn push(&self, method: &str, params: &str, options: Options) {
         if let Err(error) = host::enqueue(method, params, options) {
             self.fail(CallError::from(error).into());
         }
@@ -559,13 +562,15 @@ impl Run {
     }
 }
 
-/// Where [`Run::send`] sends to.
+/// Which chat is meant: what [`Run::send`] and the methods of [`api`](crate::api) take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChatTarget {
     /// A chat's id; in private chats the user's.
     Id(i64),
     /// A public chat's name, with the `@`.
     Name(String),
+    /// A chat's id, and a forum topic in it.
+    Topic(i64, i64),
 }
 
 impl From<i64> for ChatTarget {
@@ -577,6 +582,12 @@ impl From<i64> for ChatTarget {
 impl From<&str> for ChatTarget {
     fn from(name: &str) -> Self {
         Self::Name(name.to_owned())
+    }
+}
+
+impl From<String> for ChatTarget {
+    fn from(name: String) -> Self {
+        Self::Name(name)
     }
 }
 

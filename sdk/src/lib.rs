@@ -21,7 +21,9 @@
 //!
 //! - [`macro@plugin`]: the attributes for handlers, and what a manifest holds.
 //! - [`Ctx`] and [`Run`]: all a handler can read and do.
+//! - [`api`]: the whole Bot API, typed.
 //! - [`State`]: conversations that remember where they are.
+//! - [`format`](mod@format): bold, links, and escaping.
 //! - [`keyboard`], [`t!`], [`log`]: buttons, translations, logging.
 //! - [`mod@test`]: running a plugin natively.
 //!
@@ -43,6 +45,8 @@ mod plugin;
 mod state;
 mod update;
 
+pub mod api;
+pub mod format;
 pub mod i18n;
 pub mod keyboard;
 pub mod log;
@@ -50,7 +54,7 @@ pub mod log;
 pub mod test;
 
 pub use botyard_sdk_macros::{State, plugin};
-pub use ctx::{Ctx, Message, Run, Scope, Storage};
+pub use ctx::{ChatTarget, Ctx, Message, Run, Scope, Storage};
 pub use error::{CallError, Error, Refusal};
 pub use plugin::{Handled, Plugin, Returned};
 pub use serde_json::{Value, json};
@@ -67,8 +71,9 @@ pub mod prelude {
     pub use serde::{Deserialize, Serialize};
 
     pub use crate::Handled::{Done, Pass};
-    pub use crate::keyboard::{Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard};
-    pub use crate::{CallError, Ctx, Error, Handled, OldState, Priority, Run, State, Value, json, plugin};
+    pub use crate::api::{self, Method as _, Object as _};
+    pub use crate::keyboard::{AskReply, Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard, Style};
+    pub use crate::{CallError, ChatTarget, Ctx, Error, Handled, OldState, Priority, Run, State, Value, json, plugin};
     pub use crate::{debug, error, info, t, trace, warn};
 }
 
