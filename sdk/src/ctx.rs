@@ -11,11 +11,12 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::api::Json;
 use crate::bindings::botyard::telegram::bot_api::Options;
 use crate::bindings::botyard::types::types::{Invocation, StateKey};
 use crate::format::{self, IntoText};
 use crate::json::Object;
-use crate::update::{Body, Query, member};
+use crate::update::member;
 use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
 
 pub use message::Message;
@@ -214,7 +215,7 @@ impl Run {
     /// Who caused the event. Read from the update's JSON on each call.
     #[must_use]
     pub fn user(&self) -> User {
-        self.part::<Body>().and_then(Body::user).unwrap_or_default()
+        self.object().map_or_else(User::default, |body| User::of(&body))
     }
 
     /// The timer, if this is one.
@@ -282,6 +283,11 @@ impl Run {
     #[must_use]
     pub fn part<T: DeserializeOwned>(&self) -> Option<T> {
         member(self.raw(), self.kind())
+    }
+
+    /// The update's own object, read where it lies.
+    fn object(&self) -> Option<Json> {
+        Json::from(self.raw()).get(self.kind())
     }
 
     /// The filters of the manifest that the event matches.
@@ -355,7 +361,7 @@ impl Run {
         let mut params = Object::new();
         if let (Some(chat), Some(message)) = (self.chat_id(), self.message_id()) {
             params.integer("chat_id", chat).integer("message_id", message);
-        } else if let Some(message) = self.part::<Query>().and_then(|query| query.inline_message_id) {
+        } else if let Some(message) = self.object().and_then(|query| query.get("inline_message_id")?.as_text()) {
             params.text("inline_message_id", &message);
         } else {
             self.fail(Error::permanent("this event has no message to edit"));
@@ -376,11 +382,11 @@ impl Run {
     }
 
     fn answer(&self, text: &str, alert: bool) {
-        let Some(query) = self.part::<Query>() else {
+        let Some(query) = self.object().and_then(|query| query.get("id")?.as_text()) else {
             return self.fail(Error::permanent("this event has no callback query to answer"));
         };
         let mut params = Object::new();
-        params.text("callback_query_id", &query.id);
+        params.text("callback_query_id", &query);
         if !text.is_empty() {
             params.text("text", text);
         }

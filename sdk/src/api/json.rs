@@ -5,7 +5,6 @@
 //! `None`. Nothing recurses, so depth costs nothing.
 
 use std::fmt;
-use std::fmt::Write;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -131,23 +130,40 @@ impl Json {
     }
 
     pub(super) fn put_text(&mut self, key: &str, value: &str) {
-        self.put(key, |out| push_text(out, value));
+        let mut text = String::new();
+        push_text(&mut text, value);
+        self.put_raw(key, &text);
     }
 
     pub(crate) fn put_integer(&mut self, key: &str, value: i64) {
-        self.put(key, |out| write!(out, "{value}").expect("writing to a string never fails"));
+        self.put_raw(key, &value.to_string());
     }
 
     pub(super) fn put_float(&mut self, key: &str, value: f64) {
         // JSON knows no infinity.
-        self.put(key, |out| match value.is_finite() {
-            true => write!(out, "{value}").expect("writing to a string never fails"),
-            false => out.push_str("null"),
-        });
+        if value.is_finite() { self.put_raw(key, &value.to_string()) } else { self.put_raw(key, "null") }
     }
 
+    /// Gives the object this field, in place of an older one of this name. `value` must be a whole JSON value.
     pub(super) fn put_raw(&mut self, key: &str, value: &str) {
-        self.put(key, |out| out.push_str(value));
+        let mut text = String::new();
+        if let Some(old) = self.find(key) {
+            text.push_str(self.part(self.start..old.start));
+            text.push_str(value);
+            text.push_str(self.part(old.end..self.end));
+        } else {
+            let open = self.as_json().strip_suffix('}').unwrap_or("{");
+            text.push_str(open);
+            if open.len() > 1 {
+                text.push(',');
+            }
+            push_text(&mut text, key);
+            text.push(':');
+            text.push_str(value);
+            text.push('}');
+        }
+        (self.start, self.end) = (0, text.len());
+        self.text = text.into();
     }
 
     pub(super) fn put_json(&mut self, key: &str, value: &Self) {
@@ -193,28 +209,6 @@ impl Json {
         if self.failure.is_none() {
             self.failure.clone_from(&part.failure);
         }
-    }
-
-    /// Gives the object this field, in place of an older one of this name.
-    fn put(&mut self, key: &str, write: impl FnOnce(&mut String)) {
-        let mut text = String::new();
-        if let Some(old) = self.find(key) {
-            text.push_str(self.part(self.start..old.start));
-            write(&mut text);
-            text.push_str(self.part(old.end..self.end));
-        } else {
-            let open = self.as_json().strip_suffix('}').unwrap_or("{");
-            text.push_str(open);
-            if open.len() > 1 {
-                text.push(',');
-            }
-            push_text(&mut text, key);
-            text.push(':');
-            write(&mut text);
-            text.push('}');
-        }
-        (self.start, self.end) = (0, text.len());
-        self.text = text.into();
     }
 
     fn find(&self, key: &str) -> Option<Range<usize>> {
