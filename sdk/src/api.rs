@@ -43,7 +43,7 @@ mod json;
 mod read;
 mod write;
 
-pub use by_hand::InputFile;
+pub use by_hand::{Content, InputFile};
 pub use generated::*;
 pub use json::Json;
 pub use read::FromJson;

@@ -13,4 +13,5 @@ mod e2e {
     mod sending;
     mod start;
     mod support;
+    mod typed;
 }
