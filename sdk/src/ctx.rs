@@ -2,6 +2,7 @@
 
 mod message;
 mod storage;
+mod target;
 mod typed;
 
 use std::cell::{Cell, RefCell};
@@ -21,6 +22,7 @@ use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, U
 
 pub use message::Message;
 pub use storage::{Scope, Storage};
+pub use target::ChatTarget;
 
 /// A handler's context: a [`Run`], and the state of the conversation that the event belongs to.
 ///
@@ -565,35 +567,6 @@ impl Run {
 
     pub(crate) fn finish(self) -> Result<(), Error> {
         self.failure.into_inner().map_or(Ok(()), Err)
-    }
-}
-
-/// Which chat is meant: what [`Run::send`] and the methods of [`api`](crate::api) take.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChatTarget {
-    /// A chat's id; in private chats the user's.
-    Id(i64),
-    /// A public chat's name, with the `@`.
-    Name(String),
-    /// A chat's id, and a forum topic in it.
-    Topic(i64, i64),
-}
-
-impl From<i64> for ChatTarget {
-    fn from(id: i64) -> Self {
-        Self::Id(id)
-    }
-}
-
-impl From<&str> for ChatTarget {
-    fn from(name: &str) -> Self {
-        Self::Name(name.to_owned())
-    }
-}
-
-impl From<String> for ChatTarget {
-    fn from(name: String) -> Self {
-        Self::Name(name)
     }
 }
 

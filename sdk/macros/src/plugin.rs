@@ -285,7 +285,7 @@ mod tests {
             ("mod m { #[on(\"mesage\")] fn f(ctx: &mut Ctx) {} }", "did you mean `message`?"),
             ("mod m { #[on] fn f(ctx: &mut Ctx) {} }", "name the kind of update"),
             ("mod m { #[content] fn f(ctx: &mut Ctx) {} }", "name what the message is made of"),
-            ("mod m { #[content(\"foto\")] fn f(ctx: &mut Ctx) {} }", "did you mean `photo`?"),
+            ("mod m { #[content(\"phot\")] fn f(ctx: &mut Ctx) {} }", "did you mean `photo`?"),
             ("mod m { #[timer] fn f(ctx: &mut Ctx) {} }", "name the timer"),
             ("mod m { #[state] fn f(ctx: &mut Ctx<S>) {} }", "name the state"),
             ("mod m { #[state(Name)] fn f(ctx: &mut Ctx<S>) {} }", "write the state with its enum"),

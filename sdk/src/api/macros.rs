@@ -96,9 +96,8 @@ macro_rules! builder {
         impl $name {
             /// With all that Telegram requires.
             #[inline]
-            #[must_use]
             pub fn new($($needed: argument!($needed_kind)),*) -> Self {
-                #[allow(unused_mut)]
+                #[allow(unused_mut, reason = "there may be nothing to set")]
                 let mut json = Json::object();
                 $(json.put_raw($fixed, $json);)*
                 $(put!(json, $needed_key, $needed, $needed_kind);)*
@@ -107,8 +106,7 @@ macro_rules! builder {
             $(
                 #[doc = concat!("Sets `", $key, "`.")]
                 #[inline]
-                #[must_use]
-                pub fn $field(mut self, value: argument!($kind)) -> Self {
+                    pub fn $field(mut self, value: argument!($kind)) -> Self {
                     put!(self.0, $key, value, $kind);
                     self
                 }
