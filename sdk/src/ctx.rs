@@ -7,6 +7,7 @@ mod files;
 mod message;
 mod storage;
 mod target;
+mod typed;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -15,10 +16,12 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::api::Json;
 use crate::bindings::botyard::telegram::bot_api::Options;
 use crate::bindings::botyard::types::types::{Invocation, StateKey};
+use crate::format::{self, IntoText};
 use crate::json::Object;
-use crate::update::{Body, Query, member};
+use crate::update::member;
 use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
 
 pub use broadcast::{Broadcast, BroadcastState, BroadcastStatus, Recipients};
@@ -219,7 +222,7 @@ impl Run {
     /// Who caused the event. Read from the update's JSON on each call.
     #[must_use]
     pub fn user(&self) -> User {
-        self.part::<Body>().and_then(Body::user).unwrap_or_default()
+        self.object().map_or_else(User::default, |body| User::of(&body))
     }
 
     /// The timer, if this is one.
@@ -289,6 +292,11 @@ impl Run {
         member(self.raw(), self.kind())
     }
 
+    /// The update's own object, read where it lies.
+    fn object(&self) -> Option<Json> {
+        Json::from(self.raw()).get(self.kind())
+    }
+
     /// The filters of the manifest that the event matches.
     pub(crate) fn matched(&self) -> &[u32] {
         &self.invocation.matched
@@ -312,9 +320,9 @@ impl Run {
     ///     ctx.reply("<b>Sure?</b>").html().keyboard(InlineKeyboard::new().row([Button::callback("Yes", "yes")]));
     /// }
     /// ```
-    pub fn reply(&self, text: impl AsRef<str>) -> Message<'_> {
+    pub fn reply(&self, text: impl IntoText) -> Message<'_> {
         let Some(mut params) = self.reply_params() else { return Message::nowhere(self) };
-        params.text("text", text.as_ref());
+        format::put(&mut params, &text);
         Message::new(self, "sendMessage", params)
     }
 
@@ -327,10 +335,10 @@ impl Run {
     ///     ctx.send("@news", "Open again").priority(Priority::Bulk);
     /// }
     /// ```
-    pub fn send(&self, chat: impl Into<ChatTarget>, text: impl AsRef<str>) -> Message<'_> {
+    pub fn send(&self, chat: impl Into<ChatTarget>, text: impl IntoText) -> Message<'_> {
         let mut params = Object::new();
         chat.into().write(&mut params);
-        params.text("text", text.as_ref());
+        format::put(&mut params, &text);
         Message::new(self, "sendMessage", params)
     }
 
@@ -344,9 +352,9 @@ impl Run {
     ///     ctx.answer_callback("");
     /// }
     /// ```
-    pub fn edit(&self, text: impl AsRef<str>) -> Message<'_> {
+    pub fn edit(&self, text: impl IntoText) -> Message<'_> {
         let Some(mut params) = self.edit_params() else { return Message::nowhere(self) };
-        params.text("text", text.as_ref());
+        format::put(&mut params, &text);
         Message::new(self, "editMessageText", params)
     }
 
@@ -369,7 +377,7 @@ impl Run {
         let mut params = Object::new();
         if let (Some(chat), Some(message)) = (self.chat_id(), self.message_id()) {
             params.integer("chat_id", chat).integer("message_id", message);
-        } else if let Some(message) = self.part::<Query>().and_then(|query| query.inline_message_id) {
+        } else if let Some(message) = self.object().and_then(|query| query.get("inline_message_id")?.as_text()) {
             params.text("inline_message_id", &message);
         } else {
             self.fail(Error::permanent("this event has no message to edit"));
@@ -389,18 +397,18 @@ impl Run {
     }
 
     fn answer(&self, text: &str, alert: bool) {
-        let Some(query) = self.part::<Query>() else {
+        let Some(query) = self.object().and_then(|query| query.get("id")?.as_text()) else {
             return self.fail(Error::permanent("this event has no callback query to answer"));
         };
         let mut params = Object::new();
-        params.text("callback_query_id", &query.id);
+        params.text("callback_query_id", &query);
         if !text.is_empty() {
             params.text("text", text);
         }
         if alert {
             params.raw("show_alert", "true");
         }
-        self.queue("answerCallbackQuery", &params.finish(), message::usual());
+        self.push("answerCallbackQuery", &params.finish(), message::usual());
     }
 
     /// Calls any method of the Bot API now, waits for its answer, and gives the `result`. What a call has done stays
@@ -429,7 +437,7 @@ impl Run {
         Ok(host::enqueue(method, &to_json(&params)?, message::usual())?)
     }
 
-    pub(crate) fn queue(&self, method: &str, params: &str, options: Options) {
+    pub(crate) fn push(&self, method: &str, params: &str, options: Options) {
         if let Err(error) = host::enqueue(method, params, options) {
             self.fail(CallError::from(error).into());
         }

@@ -21,8 +21,10 @@
 //!
 //! - [`macro@plugin`]: the attributes for handlers, and what a manifest holds.
 //! - [`Ctx`] and [`Run`]: all a handler can read and do.
+//! - [`api`]: the whole Bot API, typed.
 //! - [`State`]: conversations that remember where they are.
 //! - [`media`], [`File`], [`Run::download`]: photos, documents and albums; files that came.
+//! - [`format`](mod@format): bold, links, and escaping.
 //! - [`keyboard`], [`t!`], [`log`]: buttons, translations, logging.
 //! - [`mod@test`]: running a plugin natively.
 //!
@@ -45,6 +47,8 @@ mod plugin;
 mod state;
 mod update;
 
+pub mod api;
+pub mod format;
 pub mod i18n;
 pub mod keyboard;
 pub mod log;
@@ -72,9 +76,12 @@ pub mod prelude {
     pub use serde::{Deserialize, Serialize};
 
     pub use crate::Handled::{Done, Pass};
-    pub use crate::keyboard::{Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard};
+    pub use crate::api::{self, Method as _, Object as _};
+    pub use crate::keyboard::{AskReply, Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard, Style};
     pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
-    pub use crate::{CallError, Ctx, Error, File, Handled, OldState, Priority, Run, State, Value, json, plugin};
+    pub use crate::{
+        CallError, ChatTarget, Ctx, Error, File, Handled, OldState, Priority, Run, State, Value, json, plugin,
+    };
     pub use crate::{debug, error, info, t, trace, warn};
 }
 

@@ -1,14 +1,14 @@
 //! From an event to a handler: the table that `#[plugin]` makes, and the walk through it.
 //!
 //! Each handler is a filter of the manifest. The host says which of them an event matches, so there is one place that
-//! decides it. The handlers of those are tried in the order of the table (states, commands, callbacks, texts,
+//! decides it. The handlers of those are tried in the order of the table (states, commands, callbacks, contents, texts,
 //! everything else; within each as they stand in the source) until one takes the event; observers never take it.
 
 use crate::bindings::botyard::types::types::{Invocation, State as Stored};
 use crate::bindings::exports::botyard::plugin::handler::{
     Catalog, CommandHelp, Failure, Filter, Guest, Manifest, Verdict,
 };
-use crate::{Ctx, Error, OldState, State, state};
+use crate::{Ctx, Error, OldState, Run, State, state};
 
 /// What a handler made of its event.
 ///
@@ -112,6 +112,8 @@ pub enum Matcher {
     Command(&'static [&'static str]),
     Callback(&'static str),
     Text(Option<&'static str>),
+    /// What a message is made of the host does not look at: the test decides.
+    Content(fn(&Run) -> bool),
     Kinds(&'static [&'static str]),
     Timer(&'static str),
 }
@@ -140,6 +142,7 @@ impl Matcher {
                 filter.plain_text = regex.is_none();
                 filter.text_regex = regex.map(str::to_owned);
             }
+            Self::Content(_) => {}
             Self::Kinds(kinds) => filter.kinds = owned(kinds),
             Self::Timer(_) => return None,
         }
@@ -190,6 +193,7 @@ impl<S: State> Table<S> {
                 Matcher::Timer(name) => ctx.timer().is_some_and(|timer| timer.name == name),
                 _ => filter.next().is_some_and(|filter| ctx.matched().contains(&filter)),
             };
+            let takes = takes && !matches!(route.on, Matcher::Content(holds) if !holds(&ctx));
             if !takes || route.guard.is_some_and(|is_for| !is_for(ctx.state())) {
                 continue;
             }

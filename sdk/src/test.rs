@@ -128,11 +128,7 @@ impl<P: Plugin> Bot<P> {
 
     /// The user writes; a text that begins with a slash is a command.
     pub fn text(&mut self, text: &str) -> Outcome {
-        let command = text.strip_prefix('/').map(|rest| {
-            let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            let name = name.split('@').next().unwrap_or_default().to_lowercase();
-            Command { name, args: args.trim().to_owned() }
-        });
+        let command = command(text);
         let message = json!({ "message_id": 1, "from": self.user(), "text": text });
         let update = self.update("message", &message);
         self.run(Event::Update(Update { text: Some(text.to_owned()), command, ..update }))
@@ -160,6 +156,47 @@ impl<P: Plugin> Bot<P> {
     #[must_use]
     pub fn at_telegram(mut self, file_id: &str, name: &str, bytes: impl Into<Vec<u8>>) -> Self {
         self.world.at_telegram.insert(file_id.to_owned(), (name.to_owned(), bytes.into()));
+        self
+    }
+
+    /// Any update: its kind, and its object as Telegram sends it. What the host reads of it is read here, too.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// # #[plugin]
+    /// # mod members {
+    /// #     #[on("chat_join_request")]
+    /// #     fn join(ctx: &mut Ctx) {
+    /// #         ctx.approve_join();
+    /// #     }
+    /// # }
+    /// # fn main() {
+    /// let mut bot = botyard_sdk::test::Bot::<members::Plugin>::new();
+    /// let request = json!({ "chat": { "id": -100, "type": "supergroup" }, "from": { "id": 8, "first_name": "Bob" } });
+    /// assert_eq!(bot.receive("chat_join_request", request).calls[0].0, "approveChatJoinRequest");
+    /// # }
+    /// ```
+    pub fn receive(&mut self, kind: &str, body: Value) -> Outcome {
+        let message = if body["message"].is_object() { &body["message"] } else { &body };
+        let user = [&body["from"], &body["user"]].into_iter().find_map(|user| user["id"].as_i64());
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let said = text(&body["text"]).or_else(|| text(&body["caption"]));
+        let parts = Update {
+            chat_id: message["chat"]["id"].as_i64(),
+            chat_type: text(&message["chat"]["type"]),
+            thread_id: message["message_thread_id"].as_i64(),
+            message_id: message["message_id"].as_i64(),
+            user_id: user,
+            callback_data: text(&body["data"]),
+            ..self.update(kind, &body)
+        };
+        self.run(Event::Update(Update { command: said.as_deref().and_then(command), text: said, ..parts }))
+    }
+
+    /// What the next direct call is answered with: calls that find no answer get `true`.
+    #[must_use]
+    pub fn answer(mut self, result: &Value) -> Self {
+        self.world.answers.push_back(Ok(result.to_string()));
         self
     }
 
@@ -246,6 +283,13 @@ impl<P: Plugin> Bot<P> {
         let places = |filters: Vec<(u32, _)>| filters.into_iter().map(|(place, _)| place).collect();
         (places(observing), places(taking))
     }
+}
+
+fn command(text: &str) -> Option<Command> {
+    let rest = text.strip_prefix('/')?;
+    let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let name = name.split('@').next().unwrap_or_default().to_lowercase();
+    Some(Command { name, args: args.trim().to_owned() })
 }
 
 /// Everything that the update alone decides.

@@ -19,6 +19,7 @@ mod e2e {
     mod start;
     mod support;
     mod texts;
+    mod typed;
     mod versions;
     mod webhook;
 }

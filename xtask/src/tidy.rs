@@ -62,6 +62,9 @@ pub(crate) fn check() -> Result<()> {
         }
     }
     layers::check(&files, &mut problems)?;
+    problems
+        .0
+        .extend(crate::bot_api::stale()?.iter().map(|path| format!("{path}:1: stale: call `cargo xtask bot-api`")));
     if !problems.0.is_empty() {
         problems.0.iter().for_each(|problem| println!("{problem}"));
         bail!("{} things to tidy up, listed above", problems.0.len());

@@ -8,10 +8,11 @@ use syn::{
     Attribute, Expr, ExprLit, FnArg, GenericArgument, Ident, ItemFn, Lit, LitStr, Pat, PathArguments, Token, Type,
 };
 
-use crate::names::{KINDS, nearest, snake_case};
+use crate::known::KINDS;
+use crate::names::{CONTENTS, nearest, snake_case};
 
 /// The attributes that make a handler, in the order in which handlers are tried.
-const ATTRIBUTES: [&str; 6] = ["state", "command", "callback", "text", "on", "timer"];
+const ATTRIBUTES: [&str; 7] = ["state", "command", "callback", "content", "text", "on", "timer"];
 
 /// One handler attribute on one function.
 pub(crate) struct Handler {
@@ -98,6 +99,7 @@ impl Handler {
                 Some(regex) => quote!(Text(::core::option::Option::Some(#regex))),
                 None => quote!(Text(::core::option::Option::None)),
             },
+            "content" => quote!(Content(|run| run.holds(&[#(#names),*]))),
             "on" => quote!(Kinds(&[#(#names),*])),
             _ => quote!(Timer(#(#names)*)),
         };
@@ -170,6 +172,7 @@ impl Arguments {
             "command" if count == 0 => "name the command: `#[command(\"start\")]`",
             "callback" if count > 1 => "one prefix: `#[callback(\"size:\")]`",
             "text" if count > 1 => "one regular expression: `#[text(\"^hi\")]`",
+            "content" if count == 0 => "name what the message is made of: `#[content(\"photo\")]`",
             "on" if count == 0 => "name the kind of update: `#[on(\"edited_message\")]`",
             "timer" if count != 1 => "name the timer: `#[timer(\"reminder\")]`",
             "timer" if self.observe || self.state.is_some() => "a timer's handler takes nothing but the name",
@@ -234,6 +237,10 @@ fn check_name(attribute: &str, literal: &LitStr) -> syn::Result<()> {
         "callback" if name.len() > 64 => fail("callback data has 64 bytes at most".to_owned()),
         "on" => match nearest(&name, &KINDS).filter(|_| !KINDS.contains(&name.as_str())) {
             Some(meant) => fail(format!("unknown kind of update `{name}`: did you mean `{meant}`?")),
+            None => Ok(()),
+        },
+        "content" => match nearest(&name, &CONTENTS).filter(|_| !CONTENTS.contains(&name.as_str())) {
+            Some(meant) => fail(format!("unknown content `{name}`: did you mean `{meant}`?")),
             None => Ok(()),
         },
         _ => Ok(()),

@@ -3,6 +3,7 @@
 
 mod catalogs;
 mod handler;
+mod known;
 mod names;
 mod plugin;
 mod state;
@@ -41,6 +42,7 @@ use proc_macro::TokenStream;
 /// | `#[text]` | a message with a text that is no command of any plugin |
 /// | `#[text("regex")]` | a message whose text or caption the expression matches somewhere |
 /// | `#[callback("prefix")]` | a pressed button whose data begins like this; `#[callback]` for any |
+/// | `#[content("photo", "video")]` | a message that has one of these: see `botyard_sdk::api::Content` |
 /// | `#[state(Form::Name)]` | the same as `#[text]`, while the conversation is in this state; takes any pattern |
 /// | `#[on("edited_message", …)]` | updates of these kinds, as the Bot API names them |
 /// | `#[timer("name")]` | a timer that was set with this name |
@@ -48,7 +50,7 @@ use proc_macro::TokenStream;
 /// All but the timer take `state = Form::Name` (only in this state), and `observe`: the handler sees the event whoever
 /// takes it, and never takes it itself.
 ///
-/// They are tried in this order: states, commands, callbacks, texts, everything else; within each as they stand in the
+/// They are tried in this order: states, commands, callbacks, contents, texts, everything else; within each as they stand in the
 /// source. The first that does not return `Pass` ends the search.
 ///
 /// `#[migrate]` marks the function that reads states of older versions: see `botyard_sdk::OldState`.
@@ -60,7 +62,8 @@ use proc_macro::TokenStream;
 ///   `user_in_topic`;
 /// - `catalogs = "locales"`: the folder of the translations, seen from `Cargo.toml`: one `.ftl` file for each locale. A
 ///   file that is added later is found when this crate is compiled again for another reason;
-/// - `methods = ["sendMessage", "answer*"]`: the methods of the Bot API that it calls. Any, where not given.
+/// - `methods = ["sendMessage", "answer*", api::SendPoll]`: the methods of the Bot API that it calls, by name or by type. Any,
+///   where not given.
 ///
 /// # What it adds to the module
 /// `use super::*;`, a type `Plugin` that stands for the plugin, and the exports that the host calls. Types in the module

@@ -4,11 +4,14 @@ use std::collections::HashSet;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Ident, Item, ItemMod, LitStr, Token, Type, bracketed, parse_quote};
+use syn::{Attribute, Ident, Item, ItemMod, LitStr, Path, Token, Type, bracketed, parse_quote};
 
 use crate::catalogs;
 use crate::handler::Handler;
+use crate::known::METHODS;
+use crate::names::nearest;
 use crate::state::parse_key;
 
 pub(crate) fn expand(arguments: TokenStream, module: TokenStream) -> syn::Result<TokenStream> {
@@ -118,7 +121,7 @@ struct Settings {
     description: Option<LitStr>,
     key: Option<String>,
     catalogs: Option<LitStr>,
-    methods: Option<Vec<LitStr>>,
+    methods: Option<Vec<MethodName>>,
 }
 
 impl Settings {
@@ -136,7 +139,7 @@ impl Settings {
                     let list;
                     let value = meta.value()?;
                     bracketed!(list in value);
-                    let methods = Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?;
+                    let methods = Punctuated::<MethodName, Token![,]>::parse_terminated(&list)?;
                     settings.methods = Some(methods.into_iter().collect());
                 }
                 _ => {
@@ -179,6 +182,33 @@ impl Settings {
                 methods: #methods,
             }
         })
+    }
+}
+
+/// A method of the Bot API: by its name, which may end in `*`, or by its type.
+struct MethodName(TokenStream);
+
+impl Parse for MethodName {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        if !input.peek(LitStr) {
+            let path: Path = input.parse()?;
+            return Ok(Self(quote!(<#path as ::botyard_sdk::api::Method>::NAME)));
+        }
+        let literal: LitStr = input.parse()?;
+        let name = literal.value();
+        match nearest(&name, &METHODS).filter(|_| !name.ends_with('*') && !METHODS.contains(&name.as_str())) {
+            Some(meant) => {
+                let message = format!("unknown method `{name}`: did you mean `{meant}`?");
+                Err(syn::Error::new(literal.span(), message))
+            }
+            None => Ok(Self(literal.into_token_stream())),
+        }
+    }
+}
+
+impl ToTokens for MethodName {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        self.0.to_tokens(tokens);
     }
 }
 
@@ -254,6 +284,8 @@ mod tests {
             ("mod m { #[text(help = \"x\")] fn f(ctx: &mut Ctx) {} }", "only commands take `help`"),
             ("mod m { #[on(\"mesage\")] fn f(ctx: &mut Ctx) {} }", "did you mean `message`?"),
             ("mod m { #[on] fn f(ctx: &mut Ctx) {} }", "name the kind of update"),
+            ("mod m { #[content] fn f(ctx: &mut Ctx) {} }", "name what the message is made of"),
+            ("mod m { #[content(\"phot\")] fn f(ctx: &mut Ctx) {} }", "did you mean `photo`?"),
             ("mod m { #[timer] fn f(ctx: &mut Ctx) {} }", "name the timer"),
             ("mod m { #[state] fn f(ctx: &mut Ctx<S>) {} }", "name the state"),
             ("mod m { #[state(Name)] fn f(ctx: &mut Ctx<S>) {} }", "write the state with its enum"),
@@ -281,6 +313,10 @@ mod tests {
         let module = "mod m { #[text] fn f(ctx: &mut Ctx) {} }";
         assert!(error("key = \"planet\"", module).contains("unknown key strategy `planet`"));
         assert!(error("nmae = \"x\"", module).contains("one of `name`, `version`"));
+        assert!(error("methods = [\"sendMesage\"]", module).contains("did you mean `sendMessage`?"));
+        for methods in ["methods = [\"send*\", \"brandNewMethod\"]", "methods = [SendPoll, api::GetChat]"] {
+            assert!(expand(methods.parse().unwrap(), module.parse().unwrap()).is_ok(), "{methods}");
+        }
         assert!(error("catalogs = \"no-such-folder\"", module).contains("can't read the catalogs folder"));
     }
 

@@ -96,7 +96,11 @@ async fn updates_come_through_the_webhook_and_the_host_never_polls_nor_deletes_i
         (&set[0].params["max_connections"], set[0].params.contains_key("drop_pending_updates")),
         (&json!(7), false)
     );
-    assert_eq!(set[0].params["allowed_updates"], json!(["message"]), "what the plugins want");
+    assert_eq!(
+        set[0].params["allowed_updates"],
+        json!(["message", "my_chat_member"]),
+        "what the plugins want, and the host"
+    );
     assert_eq!(ask(&simulator, ALICE, "hello").await, "hello");
     assert_eq!(readyz(&host).1["webhook"]["pending_update_count"], 0);
     assert!(host.metrics().sum("botyard_updates_total", &["outcome=\"accepted\"", "kind=\"message\""]) > 0.0);
