@@ -10,6 +10,7 @@ mod age;
 mod answers;
 mod breaker;
 mod chats;
+mod health;
 mod hot;
 mod lanes;
 mod routes;

@@ -13,12 +13,10 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::sync::{Notify, mpsc};
-use tokio::time::Instant;
 
 use super::breaker::Breaker;
 use super::hot::HotKeys;
 use super::routes::{Candidate, Facts, Routes, Version};
-use super::trial::Ended;
 use super::{Notice, age};
 use crate::backoff;
 use crate::clock::unix_millis;
@@ -30,7 +28,6 @@ use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::outbox::{self, OutboxRow};
-use crate::store::rows::paused::{self, PausedRow};
 use crate::store::rows::{broadcast, prefix_end, timer};
 use crate::store::{self, Commit, CommitError, Held, Op, Store, Tx};
 
@@ -73,10 +70,10 @@ pub(super) enum Outcome {
 }
 
 /// Why an event was not handled this time.
-struct Failure {
-    plugin: PluginName,
-    version: String,
-    reason: String,
+pub(super) struct Failure {
+    pub(super) plugin: PluginName,
+    pub(super) version: String,
+    pub(super) reason: String,
     backtrace: String,
     retry: bool,
     /// Not a failure of anybody: the plugin is paused.
@@ -86,10 +83,10 @@ struct Failure {
 }
 
 /// The first event of a lane.
-struct Head {
+pub(super) struct Head {
     key: Vec<u8>,
-    lane: Lane,
-    number: u64,
+    pub(super) lane: Lane,
+    pub(super) number: u64,
     value: Bytes,
     more: bool,
 }
@@ -331,77 +328,6 @@ impl Context {
         (report.tx, result)
     }
 
-    /// Keeps count of how a plugin does, and says so where something follows from it.
-    fn note(&self, version: &Version, event: u64, cpu: Duration, result: &Result<Verdict, RunError>) {
-        let (plugin, now) = (&version.plugin.name, Instant::now());
-        let ended = match result {
-            Ok(_) => Ended::Well(cpu),
-            // It says nothing of the plugin.
-            Err(RunError::Host(_)) => return,
-            Err(_) => Ended::Badly,
-        };
-        // Nobody listens any more while the host stops.
-        let tell = |notice| self.notices.send(notice).unwrap_or_default();
-        if let Some((trial, chosen)) = &version.trial
-            && let Some(reason) = trial.note(event, *chosen, ended)
-        {
-            let version = trial.plugin().version.to_string();
-            tell(Notice::Worse { plugin: plugin.clone(), version, reason });
-        }
-        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
-        match result {
-            Ok(_) => {
-                if breakers.remove(plugin).is_some_and(|mut breaker| breaker.handled()) {
-                    tell(Notice::Recovered { plugin: plugin.clone() });
-                    self.resumed.notify_one();
-                }
-            }
-            Err(error) => {
-                if let Some(rest) = breakers.entry(plugin.clone()).or_default().failed(event, now) {
-                    tell(Notice::Rests { plugin: plugin.clone(), rest, reason: error.to_string() });
-                    let resumed = self.resumed.clone();
-                    tokio::spawn(async move {
-                        tokio::time::sleep_until(now + rest).await;
-                        resumed.notify_one();
-                    });
-                }
-            }
-        }
-    }
-
-    /// Forgets which plugins have failed.
-    pub(super) fn end_rests(&self) -> HashMap<PluginName, Breaker> {
-        std::mem::take(&mut self.breakers.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Whether the plugin's events wait: an operator has it paused, or it rests.
-    fn must_wait(&self, plugin: &PluginName, event: u64) -> bool {
-        if self.paused.load().contains(plugin) {
-            return true;
-        }
-        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
-        breakers.get_mut(plugin).is_some_and(|breaker| !breaker.lets_through(event, Instant::now()))
-    }
-
-    /// Pauses the plugin, over restarts too, and leaves the event as it is.
-    async fn pause_after_crash(&self, head: &Head, failure: &Failure) -> Result<Outcome, store::Error> {
-        let plugin = &failure.plugin;
-        tracing::error!(
-            %plugin, version = failure.version, event = head.number, lane = ?head.lane, reason = failure.reason,
-            "a run crashed, and the plugin is paused; `botyard plugin resume` lets it go on"
-        );
-        let value = PausedRow { since: unix_millis() }.encode();
-        let ops = vec![Op::Put { key: paused::key(self.bot, plugin), value }];
-        self.must_commit(Commit { ops, ..Commit::default() }).await?;
-        self.paused.rcu(|paused| {
-            let mut paused = BTreeSet::clone(paused);
-            paused.insert(plugin.clone());
-            paused
-        });
-        self.notices.send(Notice::Crashed { plugin: plugin.clone() }).unwrap_or_default();
-        Ok(Outcome::Paused)
-    }
-
     fn open_state(
         &self,
         tx: &mut Tx,
@@ -512,7 +438,7 @@ impl Context {
     }
 
     /// A commit that read nothing, so that nothing can be in its way.
-    async fn must_commit(&self, commit: Commit) -> Result<(), store::Error> {
+    pub(super) async fn must_commit(&self, commit: Commit) -> Result<(), store::Error> {
         match self.store.commit(commit).await {
             Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
             Err(CommitError::Store(error)) => Err(error),
