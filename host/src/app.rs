@@ -146,6 +146,10 @@ impl Start {
                 max_attempts: config.dispatch.max_attempts,
                 default_locale: config.i18n.default_locale.clone(),
                 grace: GRACE,
+                cancel_command: config.dispatch.cancel_command.clone(),
+                cancel_reply: config.dispatch.cancel_reply.clone(),
+                album_quiet: config.dispatch.album_quiet,
+                album_wait: config.dispatch.album_wait,
             },
         );
         let (allowed_updates, allowed) = watch::channel(allowed_updates(&config, &dispatcher.routes()));
@@ -184,6 +188,7 @@ impl Start {
             poll_timeout: config.intake.poll_timeout,
             allowed_updates: allowed,
             arrivals: parts.dispatcher.arrivals(),
+            lanes: parts.dispatcher.lanes(),
             status,
         };
         let mut polling = tokio::spawn(poller.run(stages.intake.subscribe()));

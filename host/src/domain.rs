@@ -1,11 +1,13 @@
 //! Values without I/O: ids, lanes and conversation keys.
 
 mod conversation;
+mod event_lane;
 mod ids;
 mod lane;
 mod update;
 
 pub use conversation::{Conversation, KeyStrategy};
+pub use event_lane::{EventLane, LaneRule, Part};
 pub use ids::{BotId, ChatId, PluginName, ThreadId, UpdateId, UserId};
 pub use lane::Lane;
 pub use update::{CommandView, UPDATE_KINDS, UpdateView};

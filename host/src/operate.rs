@@ -13,7 +13,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, EventLane};
 use crate::store::{self, Store};
 
 pub use self::dead::{Letter, List, Summary};
@@ -24,7 +24,7 @@ pub struct Operator {
     store: Store,
     bot: BotId,
     /// Where lanes are announced in which something has come; nobody listens on a stopped store.
-    arrivals: Option<mpsc::UnboundedSender<Vec<Lane>>>,
+    arrivals: Option<mpsc::UnboundedSender<Vec<EventLane>>>,
 }
 
 /// Which dead letters.
@@ -72,7 +72,7 @@ impl Operator {
 
     /// For a store that a host runs on, which is told by `arrivals` where there is something new to do.
     #[must_use]
-    pub fn on_running(store: Store, bot: BotId, arrivals: mpsc::UnboundedSender<Vec<Lane>>) -> Self {
+    pub fn on_running(store: Store, bot: BotId, arrivals: mpsc::UnboundedSender<Vec<EventLane>>) -> Self {
         Self { store, bot, arrivals: Some(arrivals) }
     }
 

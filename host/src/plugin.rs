@@ -25,7 +25,7 @@ mod run;
 mod tests;
 mod version;
 
-pub use bindings::botyard::types::types::{Command, Event, Timer, Update};
+pub use bindings::botyard::types::types::{Album, Command, Event, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::read_file;
 pub use grants::Grants;

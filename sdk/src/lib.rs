@@ -58,7 +58,7 @@ pub use state::{NoState, OldState, State};
 pub use update::User;
 
 pub use bindings::botyard::telegram::bot_api::Priority;
-pub use bindings::botyard::types::types::{Event, Timer, Update};
+pub use bindings::botyard::types::types::{Album, Event, Timer, Update};
 
 /// All that a plugin usually needs: `use botyard_sdk::prelude::*;`.
 pub mod prelude {
@@ -68,7 +68,7 @@ pub mod prelude {
 
     pub use crate::Handled::{Done, Pass};
     pub use crate::keyboard::{Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard};
-    pub use crate::{CallError, Ctx, Error, Handled, OldState, Priority, Run, State, Value, json, plugin};
+    pub use crate::{Album, CallError, Ctx, Error, Handled, OldState, Priority, Run, State, Value, json, plugin};
     pub use crate::{debug, error, info, t, trace, warn};
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each handler is a filter of the manifest. The host says which of them an event matches, so there is one place that
 //! decides it. The handlers of those are tried in the order of the table (states, commands, callbacks, texts,
-//! everything else; within each as they stand in the source) until one takes the event; observers never take it.
+//! albums, everything else; within each as they stand in the source) until one takes the event; observers never take it.
 
 use crate::bindings::botyard::types::types::{Invocation, State as Stored};
 use crate::bindings::exports::botyard::plugin::handler::{
@@ -112,6 +112,7 @@ pub enum Matcher {
     Command(&'static [&'static str]),
     Callback(&'static str),
     Text(Option<&'static str>),
+    Album(Option<&'static str>),
     Kinds(&'static [&'static str]),
     Timer(&'static str),
 }
@@ -138,6 +139,10 @@ impl Matcher {
             }
             Self::Text(regex) => {
                 filter.plain_text = regex.is_none();
+                filter.text_regex = regex.map(str::to_owned);
+            }
+            Self::Album(regex) => {
+                filter.kinds = owned(&["album"]);
                 filter.text_regex = regex.map(str::to_owned);
             }
             Self::Kinds(kinds) => filter.kinds = owned(kinds),

@@ -4,6 +4,8 @@
 #![allow(clippy::disallowed_types, reason = "real processes take real time")]
 
 mod e2e {
+    mod albums;
+    mod control;
     mod conversations;
     mod crash;
     mod load;

@@ -45,6 +45,7 @@ const ALL: &[(&str, Kind, &str)] = &[
         Counter,
         "Commits since the start, by how far they are: applied, and of these durable",
     ),
+    ("botyard_watchdog_total", Counter, "Runs that hung far beyond their time limit, by outcome: ended, or given up"),
     ("botyard_updates_total", Counter, "Updates that Telegram has handed over, by outcome"),
 ];
 

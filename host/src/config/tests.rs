@@ -83,7 +83,7 @@ fn every_key_is_read() {
     assert_eq!(config.bot.api_base, "http://127.0.0.1:8081");
     assert_eq!(config.intake.allowed_updates, AllowedUpdates::Only(vec!["message".into(), "callback_query".into()]));
     assert_eq!(config.intake.poll_timeout, Duration::from_secs(5));
-    assert_eq!(config.dispatch, Dispatch { concurrency: 8, max_attempts: 2 });
+    assert_eq!(config.dispatch, Dispatch { concurrency: 8, max_attempts: 2, ..Dispatch::default() });
     let send = Send { overall_per_second: 0.0, chat_per_second: 0.5, group_per_minute: 10.0, bulk_per_second: 5.0 };
     assert_eq!(config.send, send);
     assert_eq!(config.store.path, Path::new("/var/lib/bot"));

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::batch::{self, Content, Item};
 use super::seen::{Changes, Seen};
 use crate::clock::unix_millis;
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, EventLane, Lane, LaneRule};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::meta::{self, PollRow};
@@ -36,7 +36,8 @@ pub enum Error {
 pub(super) struct Ledger {
     store: Store,
     bot: BotId,
-    arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    arrivals: mpsc::UnboundedSender<Vec<EventLane>>,
+    lanes: watch::Receiver<LaneRule>,
     poll: PollRow,
     seen: Seen,
 }
@@ -56,7 +57,8 @@ impl Ledger {
         store: Store,
         bot: BotId,
         fingerprint: [u8; 8],
-        arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+        arrivals: mpsc::UnboundedSender<Vec<EventLane>>,
+        lanes: watch::Receiver<LaneRule>,
     ) -> Result<Self, Error> {
         let stored = store.get(&meta::key(bot))?.map(|value| PollRow::decode(&value)).transpose()?;
         let poll = match stored {
@@ -70,7 +72,7 @@ impl Ledger {
             let SeenRow { last, at } = SeenRow::decode(&value)?;
             intervals.extend(seen::first_of(&key).map(|first| (first, (last, at))));
         }
-        Ok(Self { store, bot, arrivals, poll, seen: Seen::new(intervals) })
+        Ok(Self { store, bot, arrivals, lanes, poll, seen: Seen::new(intervals) })
     }
 
     /// The offset for the next poll; none before the first batch of an epoch, which confirms nothing.
@@ -81,7 +83,8 @@ impl Ledger {
     /// Stores what is new, and answers once it is durable.
     pub(super) async fn accept(&mut self, body: &[u8]) -> Result<Accepted, Error> {
         let body = String::from_utf8_lossy(body);
-        let items = batch::split(&body, self.offset()).map_err(Error::NotAList)?;
+        let rule = self.lanes.borrow().clone();
+        let items = batch::split(&body, self.offset(), &rule).map_err(Error::NotAList)?;
         let mut accepted = Accepted::default();
         let Some(last) = items.last().map(|item| item.id.0) else { return Ok(accepted) };
         if items.first().is_some_and(|first| self.seen.begins_new_epoch(first.id.0)) {
@@ -115,10 +118,16 @@ impl Ledger {
             }
             let event = StoredEvent::Update(item.raw.as_bytes().to_vec());
             match item.content {
-                Content::Update(lane) => {
+                Content::Update { lane, control } => {
                     accepted.new += 1;
                     lanes.insert(lane);
-                    let row = InboxRow { attempts: 0, not_before: 0, received: now, event };
+                    if let Some(control) = control {
+                        // Right before the event it is about: that has the next number.
+                        let row = InboxRow::new(StoredEvent::Cancel { lane, ended: None }, now);
+                        ops.push(Op::Append { prefix: inbox::lane_prefix(self.bot, control), value: row.encode() });
+                        lanes.insert(control);
+                    }
+                    let row = InboxRow::new(event, now);
                     ops.push(Op::Append { prefix: inbox::lane_prefix(self.bot, lane), value: row.encode() });
                 }
                 Content::Unreadable(reason) => {
@@ -165,7 +174,7 @@ fn part_length(items: &[Item<'_>]) -> usize {
 
 fn unreadable(event: StoredEvent, reason: &str, now: u64) -> Vec<u8> {
     DeadRow {
-        lane: Lane::Other,
+        lane: EventLane::whole(Lane::Other),
         at: now,
         attempts: 0,
         plugin: String::new(),
@@ -173,6 +182,7 @@ fn unreadable(event: StoredEvent, reason: &str, now: u64) -> Vec<u8> {
         reason: reason.to_owned(),
         backtrace: String::new(),
         event,
+        rest: Vec::new(),
     }
     .encode()
 }

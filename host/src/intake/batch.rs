@@ -5,7 +5,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::domain::{Lane, UpdateId, UpdateView};
+use crate::domain::{EventLane, LaneRule, UpdateId, UpdateView};
 
 /// One element of the batch.
 #[derive(Debug, PartialEq)]
@@ -18,7 +18,11 @@ pub(super) struct Item<'a> {
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Content {
-    Update(Lane),
+    Update {
+        lane: EventLane,
+        /// Where it is to be seen at once as well.
+        control: Option<EventLane>,
+    },
     /// Why it can't be read.
     Unreadable(&'static str),
 }
@@ -28,14 +32,21 @@ pub(super) enum Content {
 ///
 /// # Errors
 /// When the text is not a JSON array.
-pub(super) fn split(body: &str, offset: Option<i64>) -> Result<Vec<Item<'_>>, serde_json::Error> {
+pub(super) fn split<'a>(
+    body: &'a str,
+    offset: Option<i64>,
+    rule: &LaneRule,
+) -> Result<Vec<Item<'a>>, serde_json::Error> {
     let elements: Vec<&RawValue> = serde_json::from_str(body)?;
     let views: Vec<_> = elements.iter().map(|raw| UpdateView::parse(raw.get()).ok()).collect();
     let ids: Vec<Option<i64>> = views.iter().map(|view| Some(view.as_ref()?.id?.0)).collect();
     let mut items = Vec::with_capacity(elements.len());
     for (place, (raw, view)) in elements.iter().zip(&views).enumerate() {
         let content = match view {
-            Some(view) => view.defect().map_or_else(|| Content::Update(view.lane()), Content::Unreadable),
+            Some(view) => match view.defect() {
+                Some(defect) => Content::Unreadable(defect),
+                None => Content::Update { lane: view.lane(rule.key), control: view.control_lane(rule) },
+            },
             None => Content::Unreadable("it is not a JSON object"),
         };
         let Some(id) = ids.get(place).copied().flatten().or_else(|| infer(&ids, place, offset)) else {
@@ -58,7 +69,15 @@ fn infer(ids: &[Option<i64>], place: usize, offset: Option<i64>) -> Option<i64> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ChatId;
+    use crate::domain::{ChatId, Lane};
+
+    fn split(body: &str, offset: Option<i64>) -> Result<Vec<Item<'_>>, serde_json::Error> {
+        super::split(body, offset, &LaneRule::default())
+    }
+
+    fn update(place: Lane) -> Content {
+        Content::Update { lane: EventLane::whole(place), control: None }
+    }
 
     fn ids(body: &str, offset: Option<i64>) -> Vec<i64> {
         split(body, offset).unwrap().iter().map(|item| item.id.0).collect()
@@ -69,10 +88,10 @@ mod tests {
         let body = r#"[{"update_id":5,"message":{"chat":{"id":1}}}, {"message":{}}, 17, {"update_id":8,"poll":{}}]"#;
         let items = split(body, None).unwrap();
         assert_eq!(ids(body, None), [5, 6, 7, 8]);
-        assert_eq!(items[0].content, Content::Update(Lane::Chat(ChatId(1))));
+        assert_eq!(items[0].content, update(Lane::Chat(ChatId(1))));
         assert!(matches!(items[1].content, Content::Unreadable(_)));
         assert!(matches!(items[2].content, Content::Unreadable(_)));
-        assert_eq!(items[3].content, Content::Update(Lane::Other));
+        assert_eq!(items[3].content, update(Lane::Other));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::accept::{Error, Ledger};
 use super::wait::{self, Next};
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, EventLane, LaneRule};
 use crate::store::Store;
 use crate::telegram::{self, Client};
 
@@ -32,7 +32,9 @@ pub struct Poller {
     /// The kinds to ask for. A change takes effect with the next poll; `None` leaves the choice to Telegram.
     pub allowed_updates: watch::Receiver<Option<Vec<String>>>,
     /// Told the lanes in which something durable has come.
-    pub arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    pub arrivals: mpsc::UnboundedSender<Vec<EventLane>>,
+    /// How updates find their lanes. A change is for the updates that come after it.
+    pub lanes: watch::Receiver<LaneRule>,
     /// Told how it goes.
     pub status: watch::Sender<PollStatus>,
 }
@@ -52,7 +54,8 @@ impl Poller {
     /// # Errors
     /// When the store fails.
     pub async fn run(self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
-        let mut ledger = Ledger::open(self.store.clone(), self.bot, self.fingerprint, self.arrivals.clone())?;
+        let mut ledger =
+            Ledger::open(self.store.clone(), self.bot, self.fingerprint, self.arrivals.clone(), self.lanes.clone())?;
         let (mut failures, mut empty) = (0, 0);
         // The first poll does not wait: whether all is well is to be known soon.
         let mut probe = true;

@@ -22,7 +22,7 @@ use super::engine::Engine;
 use super::meter::{Exhausted, Meter};
 use super::version::Context;
 use super::{Event, Journal, Outbound, Plugin};
-use crate::domain::{BotId, Conversation, Lane};
+use crate::domain::{BotId, Conversation, EventLane};
 use crate::store::Tx;
 use crate::store::rows::fsm::{StateRow, aside_key, key};
 
@@ -47,7 +47,7 @@ pub struct Invocation {
     /// The conversation, by this plugin's own strategy.
     pub conversation: Conversation,
     /// The lane of the event: where its timers' events will go.
-    pub lane: Lane,
+    pub lane: EventLane,
     /// The bot that the event is for.
     pub bot: BotId,
     /// The places of the manifest's filters that the event matches: those that observe, or the others.

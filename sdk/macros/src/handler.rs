@@ -11,7 +11,7 @@ use syn::{
 use crate::names::{KINDS, nearest, snake_case};
 
 /// The attributes that make a handler, in the order in which handlers are tried.
-const ATTRIBUTES: [&str; 6] = ["state", "command", "callback", "text", "on", "timer"];
+const ATTRIBUTES: [&str; 7] = ["state", "command", "callback", "text", "album", "on", "timer"];
 
 /// One handler attribute on one function.
 pub(crate) struct Handler {
@@ -98,6 +98,10 @@ impl Handler {
                 Some(regex) => quote!(Text(::core::option::Option::Some(#regex))),
                 None => quote!(Text(::core::option::Option::None)),
             },
+            "album" => match names.first() {
+                Some(regex) => quote!(Album(::core::option::Option::Some(#regex))),
+                None => quote!(Album(::core::option::Option::None)),
+            },
             "on" => quote!(Kinds(&[#(#names),*])),
             _ => quote!(Timer(#(#names)*)),
         };
@@ -169,6 +173,7 @@ impl Arguments {
         let cure = match attribute {
             "command" if count == 0 => "name the command: `#[command(\"start\")]`",
             "callback" if count > 1 => "one prefix: `#[callback(\"size:\")]`",
+            "album" if count > 1 => "one regular expression: `#[album(\"^sell\")]`",
             "text" if count > 1 => "one regular expression: `#[text(\"^hi\")]`",
             "on" if count == 0 => "name the kind of update: `#[on(\"edited_message\")]`",
             "timer" if count != 1 => "name the timer: `#[timer(\"reminder\")]`",

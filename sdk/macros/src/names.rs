@@ -3,6 +3,9 @@
 /// What a conversation can be.
 pub(crate) const KEYS: [&str; 5] = ["chat", "user", "user_in_chat", "topic", "user_in_topic"];
 
+/// The key of a plugin whose events need no order. It keeps no states.
+pub(crate) const NO_KEY: &str = "none";
+
 /// The update kinds of the Bot API, as of 10.3, to tell a misspelt kind from a new one.
 pub(crate) const KINDS: [&str; 27] = [
     "message",
