@@ -176,6 +176,10 @@ impl Start {
                 default_locale: config.i18n.default_locale.clone(),
                 grace: GRACE,
                 notices,
+                cancel_command: config.dispatch.cancel_command.clone(),
+                cancel_reply: config.dispatch.cancel_reply.clone(),
+                album_quiet: config.dispatch.album_quiet,
+                album_wait: config.dispatch.album_wait,
             },
         );
         let (allowed_updates, allowed) = watch::channel(allowed_updates(&config, &dispatcher.routes()));
@@ -219,6 +223,7 @@ impl Start {
                 bot,
                 allowed_updates: allowed,
                 arrivals: parts.dispatcher.arrivals(),
+                lanes: parts.dispatcher.lanes(),
                 sender: parts.sender.clone(),
                 status,
             },

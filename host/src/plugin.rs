@@ -25,7 +25,7 @@ mod run;
 mod tests;
 mod version;
 
-pub use bindings::botyard::types::types::{Command, Event, Timer, Update};
+pub use bindings::botyard::types::types::{Album, Command, Event, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::read_file;
 pub use grants::{Broadcasting, Grants};
@@ -33,6 +33,8 @@ pub use limits::{Limits, MEMORY_CAP};
 pub use manifest::{CommandHelp, Filter, Manifest};
 pub use outbound::{Attachment, CallError, Journal, Outbound};
 pub use run::{Invocation, RunError, RunReport, Verdict};
+#[cfg(test)]
+pub(crate) use tests::keyed;
 pub use version::{Plugin, Version};
 
 /// Why a file can't serve as a plugin.

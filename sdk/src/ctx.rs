@@ -4,6 +4,7 @@ mod action;
 mod broadcast;
 mod chats;
 mod files;
+mod kinds;
 mod message;
 mod storage;
 mod target;
@@ -22,7 +23,7 @@ use crate::bindings::botyard::types::types::{Invocation, StateKey};
 use crate::format::{self, IntoText};
 use crate::json::Object;
 use crate::update::member;
-use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
+use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Update, User, Value, host, state};
 
 pub use broadcast::{Broadcast, BroadcastState, BroadcastStatus, Recipients};
 pub use message::Message;
@@ -139,19 +140,24 @@ impl Run {
         self.invocation.attempt
     }
 
-    /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `timer` for a timer.
+    /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `album` for an album, `timer` for
+    /// a timer.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.kind,
+            Event::Album(_) => "album",
             Event::Timer(_) => "timer",
             Event::Other((kind, _)) => kind,
         }
     }
 
-    /// The message's text or caption; empty where it has none.
+    /// The message's text or caption, of an album the caption that one of its messages has; empty where there is none.
     #[must_use]
     pub fn text(&self) -> &str {
+        if let Some(album) = self.album() {
+            return album.text.as_deref().unwrap_or_default();
+        }
         self.update_parts().and_then(|update| update.text.as_deref()).unwrap_or_default()
     }
 
@@ -178,7 +184,7 @@ impl Run {
     #[must_use]
     pub fn chat_id(&self) -> Option<i64> {
         match self.event() {
-            Event::Update(update) => update.chat_id,
+            Event::Update(_) | Event::Album(_) => self.update_parts()?.chat_id,
             _ => self.invocation.key.chat_id.or(self.invocation.key.user_id),
         }
     }
@@ -193,7 +199,7 @@ impl Run {
     #[must_use]
     pub fn user_id(&self) -> Option<i64> {
         match self.event() {
-            Event::Update(update) => update.user_id,
+            Event::Update(_) | Event::Album(_) => self.update_parts()?.user_id,
             _ => self.invocation.key.user_id,
         }
     }
@@ -202,7 +208,7 @@ impl Run {
     #[must_use]
     pub fn thread_id(&self) -> Option<i64> {
         match self.event() {
-            Event::Update(update) => update.thread_id,
+            Event::Update(_) | Event::Album(_) => self.update_parts()?.thread_id,
             _ => self.invocation.key.thread_id,
         }
     }
@@ -225,30 +231,12 @@ impl Run {
         self.object().map_or_else(User::default, |body| User::of(&body))
     }
 
-    /// The timer, if this is one.
-    #[must_use]
-    pub fn timer(&self) -> Option<&Timer> {
-        match self.event() {
-            Event::Timer(timer) => Some(timer),
-            _ => None,
-        }
-    }
-
-    /// What the timer was given when it was set.
-    ///
-    /// # Errors
-    /// Permanently, when this is no timer or its payload is no `T`.
-    pub fn payload<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let timer = self.timer().ok_or_else(|| Error::permanent("this event is no timer and has no payload"))?;
-        serde_json::from_slice(&timer.payload)
-            .map_err(|error| Error::permanent(format!("the payload of timer `{}` can't be read: {error}", timer.name)))
-    }
-
-    /// The event's JSON, as Telegram sent it; empty for a timer.
+    /// The event's JSON, as Telegram sent it; of an album its first message's; empty for a timer.
     #[must_use]
     pub fn raw(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.raw,
+            Event::Album(album) => album.updates.first().map_or("", |update| &update.raw),
             Event::Other((_, json)) => json,
             Event::Timer(_) => "",
         }
@@ -289,12 +277,12 @@ impl Run {
     /// ```
     #[must_use]
     pub fn part<T: DeserializeOwned>(&self) -> Option<T> {
-        member(self.raw(), self.kind())
+        member(self.raw(), self.update_parts().map_or(self.kind(), |update| &update.kind))
     }
 
     /// The update's own object, read where it lies.
     fn object(&self) -> Option<Json> {
-        Json::from(self.raw()).get(self.kind())
+        Json::from(self.raw()).get(self.update_parts().map_or(self.kind(), |update| &update.kind))
     }
 
     /// The filters of the manifest that the event matches.
@@ -305,6 +293,7 @@ impl Run {
     pub(crate) fn update_parts(&self) -> Option<&Update> {
         match self.event() {
             Event::Update(update) => Some(update),
+            Event::Album(album) => album.updates.first(),
             _ => None,
         }
     }

@@ -67,7 +67,7 @@ pub use update::User;
 
 pub use bindings::botyard::telegram::bot_api::Priority;
 pub use bindings::botyard::telegram::chats::KnownChat;
-pub use bindings::botyard::types::types::{Event, Timer, Update};
+pub use bindings::botyard::types::types::{Album, Event, Timer, Update};
 
 /// All that a plugin usually needs: `use botyard_sdk::prelude::*;`.
 pub mod prelude {
@@ -80,7 +80,7 @@ pub mod prelude {
     pub use crate::keyboard::{AskReply, Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard, Style};
     pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
     pub use crate::{
-        CallError, ChatTarget, Ctx, Error, File, Handled, OldState, Priority, Run, State, Value, json, plugin,
+        Album, CallError, ChatTarget, Ctx, Error, File, Handled, OldState, Priority, Run, State, Value, json, plugin,
     };
     pub use crate::{debug, error, info, t, trace, warn};
 }

@@ -2,7 +2,7 @@
 //!
 //! Each handler is a filter of the manifest. The host says which of them an event matches, so there is one place that
 //! decides it. The handlers of those are tried in the order of the table (states, commands, callbacks, contents, texts,
-//! everything else; within each as they stand in the source) until one takes the event; observers never take it.
+//! albums, everything else; within each as they stand in the source) until one takes the event; observers never take it.
 
 use crate::bindings::botyard::types::types::{Invocation, State as Stored};
 use crate::bindings::exports::botyard::plugin::handler::{
@@ -114,6 +114,7 @@ pub enum Matcher {
     Text(Option<&'static str>),
     /// What a message is made of the host does not look at: the test decides.
     Content(fn(&Run) -> bool),
+    Album(Option<&'static str>),
     Kinds(&'static [&'static str]),
     Timer(&'static str),
 }
@@ -143,6 +144,10 @@ impl Matcher {
                 filter.text_regex = regex.map(str::to_owned);
             }
             Self::Content(_) => {}
+            Self::Album(regex) => {
+                filter.kinds = owned(&["album"]);
+                filter.text_regex = regex.map(str::to_owned);
+            }
             Self::Kinds(kinds) => filter.kinds = owned(kinds),
             Self::Timer(_) => return None,
         }

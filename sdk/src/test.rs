@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
 use crate::bindings::exports::botyard::plugin::handler::Filter;
 use crate::host::{Made, World, with};
-use crate::{BroadcastStatus, Error, Event, Handled, Plugin, Recipients, Timer, Update, Value, json};
+use crate::{Album, BroadcastStatus, Error, Event, Handled, Plugin, Recipients, Timer, Update, Value, json};
 
 /// When every run takes place, in unix milliseconds.
 pub(crate) const NOW: u64 = 1_750_000_000_000;
@@ -132,6 +132,24 @@ impl<P: Plugin> Bot<P> {
         let message = json!({ "message_id": 1, "from": self.user(), "text": text });
         let update = self.update("message", &message);
         self.run(Event::Update(Update { text: Some(text.to_owned()), command, ..update }))
+    }
+
+    /// The user sends an album: the fields of each message, `json!({ "photo": […] })` for example, and a caption.
+    pub fn album(&mut self, caption: &str, messages: &[Value]) -> Outcome {
+        let id = "album".to_owned();
+        let updates = messages.iter().zip(1..).map(|(fields, message_id)| {
+            let mut message = json!({ "message_id": message_id, "from": self.user(), "media_group_id": id });
+            if let (Some(message), Some(fields)) = (message.as_object_mut(), fields.as_object()) {
+                message.extend(fields.clone());
+            }
+            Update { id: message_id, message_id: Some(message_id), ..self.update("message", &message) }
+        });
+        let mut updates: Vec<_> = updates.collect();
+        let text = (!caption.is_empty()).then(|| caption.to_owned());
+        if let Some(first) = updates.first_mut() {
+            first.text.clone_from(&text);
+        }
+        self.run(Event::Album(Album { id, updates, text, late: false }))
     }
 
     /// The user presses a button with this data.
@@ -270,7 +288,18 @@ impl<P: Plugin> Bot<P> {
 
     /// The filters that the event matches: those that observe, and the others.
     fn matched(&self, event: &Event) -> (Vec<u32>, Vec<u32>) {
-        let Event::Update(update) = event else { return (Vec::new(), Vec::new()) };
+        let album = match event {
+            Event::Album(album) => album.updates.first().map(|first| Update {
+                kind: "album".to_owned(),
+                text: album.text.clone(),
+                ..first.clone()
+            }),
+            _ => None,
+        };
+        let update = match (event, &album) {
+            (Event::Update(update), _) | (_, Some(update)) => update,
+            _ => return (Vec::new(), Vec::new()),
+        };
         let filters = P::describe().filters;
         let is_known = |command: &Command| filters.iter().any(|filter| filter.commands.contains(&command.name));
         let is_plain = update.text.is_some() && !update.command.as_ref().is_some_and(is_known);

@@ -4,9 +4,11 @@
 #![allow(clippy::disallowed_types, reason = "real processes take real time")]
 
 mod e2e {
+    mod albums;
     mod answers;
     mod broadcast;
     mod chats;
+    mod control;
     mod conversations;
     mod crash;
     mod files;

@@ -74,6 +74,8 @@ something only on a machine that does nothing else meanwhile. docs/benchmarks.md
   run_cost     what one run costs, and its parts
   reload       from saving a plugin to its first answer
   latency      how long others wait while some handlers sleep
+  reading      what reading one update costs; 700,000 of every shape, each compared with what a JSON value says
+  backlog      100,000 waiting updates that take a second each: time, memory, a newcomer's wait (seven minutes)
 
   --quick      less of everything: half a minute in all, and numbers that vary more
   --json       one JSON document instead of tables";

@@ -96,6 +96,10 @@ fn files() -> Result<Vec<File>> {
 
 /// Versions stand once, in the root manifest, and so do the lints.
 fn manifest(file: &File, problems: &mut Problems) {
+    if file.text.lines().any(|line| line == "[workspace]") {
+        // A workspace of its own.
+        return;
+    }
     let mut section = "";
     for (number, line) in file.text.lines().enumerate() {
         if line.starts_with('[') {

@@ -17,7 +17,7 @@ use bytes::Bytes;
 
 use super::{Chats, Error};
 use crate::clock::unix_millis;
-use crate::domain::{BotId, ChatId, Lane, PluginName};
+use crate::domain::{BotId, ChatId, EventLane, Lane, PluginName};
 use crate::store::rows::chat::{self, ChatRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::kv::{self, Scope, ValueRow};
@@ -82,18 +82,18 @@ impl Chats {
         }
     }
 
-    /// True if events of the group that this lane's chat was still wait: they go first.
+    /// The group that this place's chat was, if events of it still wait: they go first.
     ///
     /// # Errors
     /// When the store can't be read.
-    pub fn must_wait_for_elder(&self, lane: Lane) -> Result<bool, store::Error> {
-        let Lane::Chat(chat) = lane else { return Ok(false) };
-        let Some(group) = self.memory().draining.get(&chat).copied() else { return Ok(false) };
-        let waits = has_events(&self.shared.store, self.shared.bot, group)?;
-        if !waits {
-            self.memory().draining.remove(&chat);
+    pub fn elder(&self, place: Lane) -> Result<Option<Lane>, store::Error> {
+        let Lane::Chat(chat) = place else { return Ok(None) };
+        let Some(group) = self.memory().draining.get(&chat).copied() else { return Ok(None) };
+        if has_events(&self.shared.store, self.shared.bot, group)? {
+            return Ok(Some(Lane::Chat(group)));
         }
-        Ok(waits)
+        self.memory().draining.remove(&chat);
+        Ok(None)
     }
 
     async fn move_once(&self, group: ChatId, to: ChatId) -> Result<(), Error> {
@@ -245,7 +245,7 @@ impl<'a> Bundle<'a> {
                 // One that can't be read is told of when it is due.
                 let Ok(row) = TimerRow::decode(&value) else { continue };
                 let (lane, mut conversation) = (row.lane, row.conversation);
-                let is_here = lane == Lane::Chat(self.group);
+                let is_here = lane.place == Lane::Chat(self.group);
                 if !is_here && conversation.chat != Some(self.group) {
                     continue;
                 }
@@ -253,7 +253,7 @@ impl<'a> Bundle<'a> {
                     return Ok(false);
                 }
                 conversation.chat = conversation.chat.map(|chat| if chat == self.group { self.to } else { chat });
-                let lane = if is_here { Lane::Chat(self.to) } else { lane };
+                let lane = if is_here { EventLane { place: Lane::Chat(self.to), ..lane } } else { lane };
                 self.rows += 1;
                 self.read(key.to_vec(), Some(value));
                 self.put(key.to_vec(), TimerRow { conversation, lane, ..row }.encode());
@@ -314,8 +314,9 @@ fn plugins(store: &Store, below: &[u8]) -> Result<Vec<PluginName>, store::Error>
     Ok(found)
 }
 
+/// Whether anything of the chat waits, in whichever of its lanes.
 pub(super) fn has_events(store: &Store, bot: BotId, chat: ChatId) -> Result<bool, store::Error> {
-    let prefix = inbox::lane_prefix(bot, Lane::Chat(chat));
+    let prefix = inbox::place_prefix(bot, Lane::Chat(chat));
     Ok(store.first_key(&prefix, &prefix_end(&prefix))?.is_some())
 }
 

@@ -65,6 +65,10 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("bot.local_files", old.bot.local_files != new.bot.local_files),
         ("dispatch.concurrency", old.dispatch.concurrency != new.dispatch.concurrency),
         ("dispatch.max_attempts", old.dispatch.max_attempts != new.dispatch.max_attempts),
+        ("dispatch.cancel_command", old.dispatch.cancel_command != new.dispatch.cancel_command),
+        ("dispatch.cancel_reply", old.dispatch.cancel_reply != new.dispatch.cancel_reply),
+        ("dispatch.album_quiet", old.dispatch.album_quiet != new.dispatch.album_quiet),
+        ("dispatch.album_wait", old.dispatch.album_wait != new.dispatch.album_wait),
         ("store.path", old.store.path != new.store.path),
         ("admin.listen", old.admin.listen != new.admin.listen),
     ];

@@ -88,10 +88,7 @@ fn every_key_is_read() {
     assert_eq!((config.bot.local_server, config.bot.local_files.as_deref()), (true, Some(Path::new("/srv/bot-api"))));
     assert_eq!(config.intake.allowed_updates, AllowedUpdates::Only(vec!["message".into(), "callback_query".into()]));
     assert_eq!(config.intake.poll_timeout, Duration::from_secs(5));
-    assert_eq!(
-        config.dispatch,
-        Dispatch { concurrency: 8, max_attempts: 2, acknowledge_callbacks: Duration::from_secs(3) }
-    );
+    assert_eq!(config.dispatch, Dispatch { concurrency: 8, max_attempts: 2, ..Dispatch::default() });
     let send = Send {
         overall_per_second: 0.0,
         chat_per_second: 0.5,

@@ -8,12 +8,14 @@ use tokio::time::Instant;
 
 use super::Notice;
 use super::breaker::Breaker;
+use super::claims::Run;
 use super::routes::Version;
 use super::run::{Context, Failure, Head, Outcome};
 use super::trial::Ended;
 use crate::clock::unix_millis;
 use crate::domain::PluginName;
 use crate::plugin::{RunError, Verdict};
+use crate::store::rows::inbox::InboxRow;
 use crate::store::rows::paused::{self, PausedRow};
 use crate::store::{self, Commit, Op};
 
@@ -54,6 +56,20 @@ impl Context {
                 }
             }
         }
+    }
+
+    /// A run that its own deadline did not end: it counts like any that takes too long.
+    pub(super) fn hung(&self, run: Option<Run>, event: u64, row: &InboxRow) -> Failure {
+        let routes = self.routes.load();
+        let version = run.as_ref().and_then(|run| {
+            let version = routes.find(&run.plugin, &run.conversation, row.attempts)?;
+            // Another one that serves by now is not to blame.
+            (version.plugin.version.to_string() == run.version).then_some(version)
+        });
+        let Some(version) = version else { return Failure::hung(run) };
+        let error = RunError::Hung(version.plugin.limits().time);
+        self.note(&version, event, Duration::ZERO, &Err(error.clone()));
+        Failure::of_plugin(&version, error)
     }
 
     /// Forgets which plugins have failed.

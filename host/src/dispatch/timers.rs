@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::clock::unix_millis;
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, EventLane};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::prefix_end;
 use crate::store::rows::timer::{self, TimerRow};
@@ -21,7 +21,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 pub(super) async fn run(
     store: Store,
     bot: BotId,
-    arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    arrivals: mpsc::UnboundedSender<Vec<EventLane>>,
     changed: &Notify,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -45,7 +45,7 @@ pub(super) async fn run(
 async fn fire_due(
     store: &Store,
     bot: BotId,
-    arrivals: &mpsc::UnboundedSender<Vec<Lane>>,
+    arrivals: &mpsc::UnboundedSender<Vec<EventLane>>,
 ) -> Result<Option<u64>, store::Error> {
     let from = timer::bot_prefix(bot);
     let to = prefix_end(&from);
@@ -83,10 +83,7 @@ async fn fire_due(
             ops: vec![
                 Op::Delete { key: key.to_vec() },
                 Op::Delete { key: index },
-                Op::Append {
-                    prefix: inbox::lane_prefix(bot, lane),
-                    value: InboxRow { attempts: 0, not_before: 0, received: now, event }.encode(),
-                },
+                Op::Append { prefix: inbox::lane_prefix(bot, lane), value: InboxRow::new(event, now).encode() },
             ],
             on_durable: Some(Box::new(move |_| {
                 // Nobody listens any more while the host stops; the row is in the inbox.

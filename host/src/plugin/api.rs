@@ -20,7 +20,7 @@ use super::outbound::Cursor;
 use super::run::Invocation;
 use super::version::Context;
 use super::{Journal, Outbound};
-use crate::domain::{BotId, ChatId, Conversation, Lane, ThreadId, UserId};
+use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, ThreadId, UserId};
 use crate::store::Tx;
 use crate::store::rows::moved;
 
@@ -63,7 +63,7 @@ pub(super) struct Run {
     pub(super) deadline: Instant,
     /// Direct calls made.
     pub(super) calls: u32,
-    lane: Lane,
+    lane: EventLane,
     event: u64,
     seed: u64,
     outbound: Arc<dyn Outbound>,

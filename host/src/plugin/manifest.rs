@@ -81,6 +81,9 @@ impl Manifest {
             KeyStrategy::default()
         });
         let (name, version) = (&manifest.name, &manifest.version);
+        if key == KeyStrategy::Unordered && manifest.state_version > 0 {
+            problems.push("with the key `none` there are no conversations, so it can't keep states".to_owned());
+        }
         for (what, text) in [("name", name), ("version", version), ("description", &manifest.description)] {
             if text.len() > TEXT_BYTES || text.contains(char::is_control) {
                 problems.push(format!("its {what} has control characters, or more than {TEXT_BYTES} bytes"));
@@ -229,6 +232,13 @@ mod tests {
         }
         let nameless = wire::Manifest { name: "a\nb".into(), ..manifest(filter()) };
         assert!(refusal(nameless).contains("name"));
+    }
+
+    #[test]
+    fn without_conversations_there_are_no_states() {
+        let unordered = |state_version| wire::Manifest { key: "none".into(), state_version, ..manifest(filter()) };
+        assert_eq!(Manifest::check(unordered(0)).unwrap().key, KeyStrategy::Unordered);
+        assert!(Manifest::check(unordered(1)).unwrap_err().contains("can't keep states"));
     }
 
     #[test]

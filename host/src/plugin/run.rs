@@ -22,7 +22,7 @@ use super::engine::Engine;
 use super::meter::{Exhausted, Meter};
 use super::version::Context;
 use super::{Event, Journal, Outbound, Plugin};
-use crate::domain::{BotId, Conversation, Lane, PluginName};
+use crate::domain::{BotId, Conversation, EventLane, PluginName};
 use crate::store::rows::fsm::{StateRow, aside_key, before_key, key};
 use crate::store::{self, Tx};
 
@@ -47,7 +47,7 @@ pub struct Invocation {
     /// The conversation, by this plugin's own strategy.
     pub conversation: Conversation,
     /// The lane of the event: where its timers' events will go.
-    pub lane: Lane,
+    pub lane: EventLane,
     /// The bot that the event is for.
     pub bot: BotId,
     /// The places of the manifest's filters that the event matches: those that observe, or the others.
@@ -118,6 +118,9 @@ pub enum RunError {
     /// It took too long.
     #[error("the plugin took more than {0:?} (`limits.time`)")]
     OutOfTime(Duration),
+    /// Its deadline did not end it either.
+    #[error("the plugin hung far beyond {0:?} (`limits.time`), and the watchdog has ended it")]
+    Hung(Duration),
     /// It could not do with its memory.
     #[error("the plugin needed more than {0} bytes of memory (`limits.memory`)")]
     OutOfMemory(u64),

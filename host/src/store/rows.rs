@@ -6,8 +6,9 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{BotId, ChatId, Conversation, Lane, PluginName, UserId};
+use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName, UserId};
 
+pub mod album;
 pub mod broadcast;
 pub mod chat;
 pub mod dead;

@@ -12,7 +12,7 @@ use crate::known::KINDS;
 use crate::names::{CONTENTS, nearest, snake_case};
 
 /// The attributes that make a handler, in the order in which handlers are tried.
-const ATTRIBUTES: [&str; 7] = ["state", "command", "callback", "content", "text", "on", "timer"];
+const ATTRIBUTES: [&str; 8] = ["state", "command", "callback", "content", "text", "album", "on", "timer"];
 
 /// One handler attribute on one function.
 pub(crate) struct Handler {
@@ -100,6 +100,10 @@ impl Handler {
                 None => quote!(Text(::core::option::Option::None)),
             },
             "content" => quote!(Content(|run| run.holds(&[#(#names),*]))),
+            "album" => match names.first() {
+                Some(regex) => quote!(Album(::core::option::Option::Some(#regex))),
+                None => quote!(Album(::core::option::Option::None)),
+            },
             "on" => quote!(Kinds(&[#(#names),*])),
             _ => quote!(Timer(#(#names)*)),
         };
@@ -171,6 +175,7 @@ impl Arguments {
         let cure = match attribute {
             "command" if count == 0 => "name the command: `#[command(\"start\")]`",
             "callback" if count > 1 => "one prefix: `#[callback(\"size:\")]`",
+            "album" if count > 1 => "one regular expression: `#[album(\"^sell\")]`",
             "text" if count > 1 => "one regular expression: `#[text(\"^hi\")]`",
             "content" if count == 0 => "name what the message is made of: `#[content(\"photo\")]`",
             "on" if count == 0 => "name the kind of update: `#[on(\"edited_message\")]`",

@@ -44,13 +44,17 @@ use proc_macro::TokenStream;
 /// | `#[callback("prefix")]` | a pressed button whose data begins like this; `#[callback]` for any |
 /// | `#[content("photo", "video")]` | a message that has one of these: see `botyard_sdk::api::Content` |
 /// | `#[state(Form::Name)]` | the same as `#[text]`, while the conversation is in this state; takes any pattern |
+/// | `#[album]` | photos and other media that were sent together, as one event; `#[album("regex")]`: with such a caption |
 /// | `#[on("edited_message", …)]` | updates of these kinds, as the Bot API names them |
 /// | `#[timer("name")]` | a timer that was set with this name |
 ///
 /// All but the timer take `state = Form::Name` (only in this state), and `observe`: the handler sees the event whoever
 /// takes it, and never takes it itself.
 ///
-/// They are tried in this order: states, commands, callbacks, contents, texts, everything else; within each as they stand in the
+/// An album is offered whole to the plugins that have a handler for albums. If none of them takes it, each of its messages
+/// is an event of its own, as it is for plugins that have none.
+///
+/// They are tried in this order: states, commands, callbacks, contents, texts, albums, everything else; within each as they stand in the
 /// source. The first that does not return `Pass` ends the search.
 ///
 /// `#[migrate]` marks the function that reads states of older versions: see `botyard_sdk::OldState`.
@@ -59,7 +63,8 @@ use proc_macro::TokenStream;
 /// All are optional:
 /// - `name`, `version`, `description`: from `Cargo.toml` where not given;
 /// - `key`: what a conversation is, where the state's own key should not hold: `chat`, `user`, `user_in_chat`, `topic` or
-///   `user_in_topic`;
+///   `user_in_topic`. It also says which events keep their order: those of one conversation. `none`, for plugins without a
+///   state, asks for no order at all;
 /// - `catalogs = "locales"`: the folder of the translations, seen from `Cargo.toml`: one `.ftl` file for each locale. A
 ///   file that is added later is found when this crate is compiled again for another reason;
 /// - `methods = ["sendMessage", "answer*", api::SendPoll]`: the methods of the Bot API that it calls, by name or by type. Any,

@@ -3,6 +3,9 @@
 /// What a conversation can be.
 pub(crate) const KEYS: [&str; 5] = ["chat", "user", "user_in_chat", "topic", "user_in_topic"];
 
+/// The key of a plugin whose events need no order. It keeps no states.
+pub(crate) const NO_KEY: &str = "none";
+
 /// The fields of a message that tell what it is made of.
 pub(crate) const CONTENTS: [&str; 27] = [
     "text",

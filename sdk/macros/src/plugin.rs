@@ -11,7 +11,7 @@ use syn::{Attribute, Ident, Item, ItemMod, LitStr, Path, Token, Type, bracketed,
 use crate::catalogs;
 use crate::handler::Handler;
 use crate::known::METHODS;
-use crate::names::nearest;
+use crate::names::{NO_KEY, nearest};
 use crate::state::parse_key;
 
 pub(crate) fn expand(arguments: TokenStream, module: TokenStream) -> syn::Result<TokenStream> {
@@ -50,6 +50,12 @@ pub(crate) fn expand(arguments: TokenStream, module: TokenStream) -> syn::Result
     handlers.sort_by_key(|handler| handler.rank);
     check_commands(&handlers)?;
     let state = state_of(&handlers)?;
+    if settings.key.as_deref() == Some(NO_KEY)
+        && let Some(handler) = handlers.iter().find(|handler| handler.state_type.is_some())
+    {
+        let message = "with the key `none` there are no conversations, and no states: take `&mut Ctx` here";
+        return Err(syn::Error::new_spanned(&handler.context, message));
+    }
     let implementation = implement(&settings, &handlers, &state, migration.as_ref())?;
     items.insert(
         0,
@@ -133,7 +139,11 @@ impl Settings {
                 "name" => settings.name = Some(meta.value()?.parse()?),
                 "version" => settings.version = Some(meta.value()?.parse()?),
                 "description" => settings.description = Some(meta.value()?.parse()?),
-                "key" => settings.key = Some(parse_key(&meta.value()?.parse()?)?),
+                "key" => {
+                    let key: LitStr = meta.value()?.parse()?;
+                    let is_none = key.value() == NO_KEY;
+                    settings.key = Some(if is_none { key.value() } else { parse_key(&key)? });
+                }
                 "catalogs" => settings.catalogs = Some(meta.value()?.parse()?),
                 "methods" => {
                     let list;
@@ -312,6 +322,9 @@ mod tests {
     fn arguments_are_checked() {
         let module = "mod m { #[text] fn f(ctx: &mut Ctx) {} }";
         assert!(error("key = \"planet\"", module).contains("unknown key strategy `planet`"));
+        let stateful = "mod m { #[text] fn f(ctx: &mut Ctx<S>) {} }";
+        assert!(error("key = \"none\"", stateful).contains("no states"));
+        assert!(expand("key = \"none\"".parse().unwrap(), module.parse().unwrap()).is_ok());
         assert!(error("nmae = \"x\"", module).contains("one of `name`, `version`"));
         assert!(error("methods = [\"sendMesage\"]", module).contains("did you mean `sendMessage`?"));
         for methods in ["methods = [\"send*\", \"brandNewMethod\"]", "methods = [SendPoll, api::GetChat]"] {
@@ -334,12 +347,13 @@ mod tests {
     fn routes_stand_in_the_order_of_attempts() {
         let module = "mod m {
             #[on(\"poll\")] fn a(ctx: &mut Ctx<S>) {}
+            #[album] fn e(ctx: &mut Ctx<S>) {}
             #[text] fn b(ctx: &mut Ctx<S>) {}
             #[command(\"c\")] fn c(ctx: &mut Ctx<S>) {}
             #[state(S::X)] fn d(ctx: &mut Ctx<S>) {}
         }";
         let code = expand(TokenStream::new(), module.parse().unwrap()).unwrap().to_string();
         let at = |call: &str| code.find(&format!("returned ({call} (ctx))")).unwrap();
-        assert!(at("d") < at("c") && at("c") < at("b") && at("b") < at("a"));
+        assert!(at("d") < at("c") && at("c") < at("b") && at("b") < at("e") && at("e") < at("a"));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use botyard::simulator::{ALICE, Action, BOTIR, Bulk, Fault, Simulator, SimulatorSettings, User};
-use botyard_tests::{Host, HostBuilder, WEBHOOK_SECRET, host_program, plugin};
+use botyard_tests::{Host, HostBuilder, WEBHOOK_SECRET, guest, host_program, plugin};
 use serde_json::{Value as Json, json};
 
 use super::support::{ask, builder, dead_letters, delivered, simulator};
@@ -113,6 +113,30 @@ async fn updates_come_through_the_webhook_and_the_host_never_polls_nor_deletes_i
     assert_eq!(texts(&simulator, ALICE, 2).await[1], "while it was away");
     assert_eq!(simulator.calls_of("setWebhook").len(), 1, "it is as it should be");
     assert_eq!((simulator.call_count("getUpdates"), simulator.call_count("deleteWebhook")), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_album_whose_messages_come_beside_each_other_is_given_in_order() {
+    let simulator = simulator().await;
+    let albums = builder(&simulator).plugin("albums", &guest("albums"), "");
+    let host = albums.webhook("").start();
+    let caller = Caller::of(&host);
+    let picture = |id: i64, caption: &str| {
+        let mut update = message(id, ALICE, caption);
+        let message = update["message"].as_object_mut().expect("an object");
+        let caption = message.remove("text").expect("it was there");
+        message.insert("media_group_id".to_owned(), "one".into());
+        if caption != "" {
+            message.insert("caption".to_owned(), caption);
+        }
+        update
+    };
+    let (third, first, second) = (picture(803, ""), picture(801, "caption"), picture(802, ""));
+    assert_eq!(caller.deliver(&third).await, 200);
+    assert_eq!(tokio::join!(caller.deliver(&second), caller.deliver(&first)), (200, 200));
+    // What Telegram has no answer to comes again.
+    assert_eq!(caller.deliver(&second).await, 200);
+    assert_eq!(texts(&simulator, ALICE, 1).await, ["album 801 802 803 \"caption\""]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{Conversation, PluginName, ThreadId, UserId};
+use crate::domain::{Conversation, EventLane, Part, PluginName, ThreadId, UserId};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::kv::{self, Scope, ValueRow};
@@ -28,7 +28,7 @@ struct Kept {
 enum What {
     State { aside: bool, user: Option<i64>, thread: Option<i64> },
     Value(String),
-    Timer { due: u64, id: u64, lane: Lane },
+    Timer { due: u64, id: u64, lane: EventLane },
 }
 
 fn stays(chat: ChatId) -> ChatId {
@@ -59,10 +59,11 @@ impl Kept {
             }
             What::Timer { due, id, lane } => {
                 let conversation = Conversation { chat, ..Conversation::default() };
-                let lane = match *lane {
+                let place = match lane.place {
                     Lane::Chat(chat) => Lane::Chat(now(chat)),
                     other => other,
                 };
+                let lane = EventLane { place, ..*lane };
                 let row = TimerRow { plugin, conversation, lane, name: "t".into(), payload: vec![self.content] };
                 (timer::key(BOT, *due, *id), row.encode())
             }
@@ -79,7 +80,14 @@ fn kept() -> impl Strategy<Value = Kept> {
         1 => Just(None),
     ];
     let part = prop::option::of(1..3_i64);
-    let lane = prop_oneof![Just(Lane::Chat(GROUP)), Just(Lane::Chat(OTHER)), Just(Lane::User(UserId(1)))];
+    let place = prop_oneof![Just(Lane::Chat(GROUP)), Just(Lane::Chat(OTHER)), Just(Lane::User(UserId(1)))];
+    let of_place = prop_oneof![
+        Just(Part::Whole),
+        Just(Part::User(UserId(1))),
+        Just(Part::UserInThread(UserId(1), ThreadId(2))),
+        Just(Part::Alone(3)),
+    ];
+    let lane = (place, of_place).prop_map(|(place, part)| EventLane { place, part });
     let what = prop_oneof![
         3 => (any::<bool>(), part.clone(), part).prop_map(|(aside, user, thread)| What::State { aside, user, thread }),
         3 => "[ab]{0,2}".prop_map(What::Value),
@@ -256,16 +264,29 @@ async fn what_is_known_of_the_group_says_where_it_went() {
 
 #[tokio::test]
 async fn the_last_events_of_the_group_go_first_also_after_a_restart() {
-    let bench = Bench::new();
-    let event = inbox::key(BOT, Lane::Chat(GROUP), 1);
-    let row = InboxRow { attempts: 0, not_before: 0, received: 1, event: StoredEvent::Update(b"{}".to_vec()) };
-    bench.put([(event.clone(), row.encode())]).await;
-    assert!(!bench.chats.must_wait_for_elder(Lane::Chat(SUPER)).unwrap());
-    bench.chats.moved(GROUP, SUPER).await.unwrap();
-    let bench = bench.again();
-    assert!(bench.chats.must_wait_for_elder(Lane::Chat(SUPER)).unwrap());
-    assert!(!bench.chats.must_wait_for_elder(Lane::Chat(GROUP)).unwrap());
-    bench.store.commit(Commit { ops: vec![Op::Delete { key: event }], ..Commit::default() }).await.unwrap();
-    assert!(!bench.chats.must_wait_for_elder(Lane::Chat(SUPER)).unwrap());
-    assert!(!bench.folder.path().as_os_str().is_empty());
+    let parts = [
+        Part::Whole,
+        Part::User(UserId(5)),
+        Part::Thread(ThreadId(3)),
+        Part::UserInThread(UserId(5), ThreadId(3)),
+        Part::Alone(7),
+        Part::Control(UserId(5)),
+        Part::Move,
+    ];
+    // Whichever lane of the group it is that something waits in.
+    for part in parts {
+        let bench = Bench::new();
+        let event = inbox::key(BOT, EventLane { place: Lane::Chat(GROUP), part }, 1);
+        let row = InboxRow::new(StoredEvent::Update(b"{}".to_vec()), 1);
+        bench.put([(event.clone(), row.encode())]).await;
+        let elder = |bench: &Bench, chat| bench.chats.elder(Lane::Chat(chat)).unwrap();
+        assert_eq!(elder(&bench, SUPER), None);
+        bench.chats.moved(GROUP, SUPER).await.unwrap();
+        let bench = bench.again();
+        assert_eq!(elder(&bench, SUPER), Some(Lane::Chat(GROUP)), "{part:?}");
+        assert_eq!(elder(&bench, GROUP), None);
+        bench.store.commit(Commit { ops: vec![Op::Delete { key: event }], ..Commit::default() }).await.unwrap();
+        assert_eq!(elder(&bench, SUPER), None);
+        assert!(!bench.folder.path().as_os_str().is_empty());
+    }
 }

@@ -60,7 +60,7 @@ impl Bench {
             now,
             seed: 77,
             conversation: Conversation { chat: Some(ChatId(1)), ..Default::default() },
-            lane: Lane::Chat(ChatId(1)),
+            lane: EventLane::whole(crate::domain::Lane::Chat(ChatId(1))),
             bot: BotId(1),
             matched: vec![],
             event: Event::Timer(Timer { id: 1, name: String::new(), payload: vec![], due: 0 }),

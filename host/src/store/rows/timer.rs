@@ -1,7 +1,7 @@
 //! Timers: `t bot due id`, with an index `u bot plugin id` that holds the due time, so that one can be cancelled.
 
 use super::{
-    BotId, Conversation, Deserialize, Lane, PluginName, Serialize, Unreadable, decode, encode, prefix, push_plugin,
+    BotId, Conversation, Deserialize, EventLane, PluginName, Serialize, Unreadable, decode, encode, prefix, push_plugin,
 };
 
 const KIND: u8 = b't';
@@ -15,7 +15,7 @@ pub struct TimerRow {
     /// Where.
     pub conversation: Conversation,
     /// The lane its event will go to: that of the event that set it.
-    pub lane: Lane,
+    pub lane: EventLane,
     /// Its name.
     pub name: String,
     /// What the plugin gave it.
