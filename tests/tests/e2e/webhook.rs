@@ -204,7 +204,8 @@ async fn whoever_does_not_know_the_secret_is_refused_before_the_body_is_read() {
         caller.call(method, url, secret, body.to_owned()).await.status().as_u16()
     };
     let url = caller.url.clone();
-    for secret in [None, Some((header, "")), Some((header, "guess")), Some((header, &WEBHOOK_SECRET[1..]))] {
+    let cut = WEBHOOK_SECRET.get(1..).expect("text of one byte a character");
+    for secret in [None, Some((header, "")), Some((header, "guess")), Some((header, cut))] {
         assert_eq!(status("POST", &url, secret, &evil).await, 401);
     }
     assert_eq!(status("POST", &url, Some(("Secret-Token", WEBHOOK_SECRET)), &evil).await, 401);
