@@ -33,6 +33,7 @@ use crate::plugin::Outbound;
 use crate::sender::Sender;
 use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
+use crate::whose;
 
 pub use self::routes::{Entry, Routes};
 pub use self::trial::Trial;
@@ -176,9 +177,9 @@ impl Dispatcher {
     pub async fn run(&self, arrivals: Arrivals, mut stop: watch::Receiver<bool>) -> Result<(), store::Error> {
         let timers = tokio::spawn({
             let (context, arrivals, stop) = (self.context.clone(), self.arrivals.clone(), stop.clone());
-            async move {
+            whose::same(async move {
                 timers::run(context.store.clone(), context.bot, arrivals, &context.timer_set, stop).await;
-            }
+            })
         });
         let mut running = JoinSet::new();
         let result = self.turns(arrivals, &mut running, &mut stop).await;
@@ -208,7 +209,7 @@ impl Dispatcher {
             while running.len() < self.concurrency {
                 let Some(turn) = lanes.next() else { break };
                 let context = self.context.clone();
-                running.spawn(async move { (turn, context.turn(turn.lane).await) });
+                running.spawn(whose::same(async move { (turn, context.turn(turn.lane).await) }));
             }
             metrics::gauge!("botyard_lanes").set(lanes.len() as f64);
             let wake = resting
