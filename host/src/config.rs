@@ -233,6 +233,13 @@ impl Config {
         Some(config)
     }
 
+    /// Where the bot stands in `bot.toml`, for people.
+    #[must_use]
+    pub fn section(&self) -> String {
+        let name = self.name.as_str();
+        if name == BotName::OF_THE_ONE { "[bot]".to_owned() } else { format!("[bots.{name}]") }
+    }
+
     /// The plugins that serve.
     pub fn enabled(&self) -> impl Iterator<Item = (&PluginName, &Plugin)> {
         self.plugins.iter().filter(|(_, plugin)| plugin.enabled)

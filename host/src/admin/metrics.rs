@@ -26,6 +26,7 @@ const SECONDS: [f64; 16] =
 const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_api_call_seconds", Histogram, "Time that a call to the Bot API took, by method; not for getUpdates"),
     ("botyard_api_calls_total", Counter, "Calls to the Bot API, by method and outcome"),
+    ("botyard_bot_ready", Gauge, "1 while the bot is ready, else 0; by bot"),
     ("botyard_broadcast_calls_total", Counter, "Calls of broadcasts, by outcome"),
     (
         "botyard_broadcast_tenth_stars_total",
