@@ -105,17 +105,14 @@ pub async fn run(config: Config, options: RunOptions, mut stop: watch::Receiver<
     let watch = Watch::begin(bots::watched_paths(&config)).await;
     let loader = Arc::new(plugins::Loader::new(&config)?);
     let path = config.store.path.clone();
-    let (mut lease, replaced) = if options.replace {
-        // Whatever can be found wrong is to be found while the other host still runs.
-        loader.warm(&config).await?;
+    let (mut lease, admin, replaced) = if options.replace {
         tokio::select! {
             () = stopped(&mut stop) => return Ok(()),
-            taken = replace::take_place(&path) => taken?,
+            taken = replace::take_place(&config, &loader) => taken?,
         }
     } else {
-        (Lease::take(&path)?, None)
+        (Lease::take(&path)?, admin::bind(config.admin.listen).await?, None)
     };
-    let admin = admin::bind(config.admin.listen).await?;
     lease.answers_at(admin.local_addr()?)?;
 
     tracing::info!(path = %path.display(), "opening the store");

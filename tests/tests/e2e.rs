@@ -5,6 +5,7 @@
 
 mod e2e {
     mod answers;
+    mod bots;
     mod broadcast;
     mod chats;
     mod conversations;
@@ -15,6 +16,7 @@ mod e2e {
     mod misbehaviour;
     mod operator;
     mod reload;
+    mod replace;
     mod sending;
     mod start;
     mod support;

@@ -72,7 +72,10 @@ impl Bots {
         let watcher: JoinHandle<()> = tokio::spawn(watcher.run(stop.clone()));
         if config.bots.len() > 1 {
             // Once for all, rather than by each at the same time; whose they are finds out what is wrong with them.
-            self.shared.loader.warm(&config).await.unwrap_or_default();
+            tokio::select! {
+                () = stopped(&mut stop) => return Ok(()),
+                warm = self.shared.loader.warm(&config) => warm.unwrap_or_default(),
+            }
         }
         self.adopt(&config).await;
         let result = loop {

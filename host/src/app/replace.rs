@@ -8,10 +8,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::lease::{Error, Holder, Lease};
+use super::plugins::Loader;
 use crate::admin;
+use crate::config::Config;
 
 /// For what the other host has under way: its runs, its calls, and the last flush.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -28,14 +31,26 @@ pub(super) struct Replaced {
 ///
 /// # Errors
 /// When it does not make room.
-pub(super) async fn take_place(store: &Path) -> anyhow::Result<(Lease, Option<Replaced>)> {
+pub(super) async fn take_place(
+    config: &Config,
+    loader: &Loader,
+) -> anyhow::Result<(Lease, TcpListener, Option<Replaced>)> {
+    let store = &config.store.path;
+    let listen = config.admin.listen;
+    // Whatever can be found wrong is to be found while the other host still runs.
+    loader.warm(config).await?;
     let holder = match Lease::take(store) {
         Ok(lease) => {
             tracing::info!("no host runs on the store, so there is none to replace");
-            return Ok((lease, None));
+            return Ok((lease, admin::bind(listen).await?, None));
         }
         Err(Error::Held { holder: Some(holder), .. }) => holder,
         Err(error) => return Err(error.into()),
+    };
+    let early = match admin::bind(listen).await {
+        // It will be free.
+        Err(admin::Error::InUse(_)) if holder.admin.is_some_and(|admin| admin.port() == listen.port()) => None,
+        bound => Some(bound?),
     };
     tracing::info!(pid = holder.pid, "asking the host that runs to make room");
     let asked = Instant::now();
@@ -49,7 +64,11 @@ pub(super) async fn take_place(store: &Path) -> anyhow::Result<(Lease, Option<Re
             "the running host{who} was asked to make room, and has not ended within {seconds} s; nothing was done to it"
         )
     })?;
-    Ok((lease, Some(Replaced { pid: holder.pid, asked })))
+    let admin = match early {
+        Some(admin) => admin,
+        None => admin::bind(listen).await?,
+    };
+    Ok((lease, admin, Some(Replaced { pid: holder.pid, asked })))
 }
 
 async fn ask(holder: &Holder, store: &Path) -> anyhow::Result<()> {
