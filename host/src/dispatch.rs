@@ -42,6 +42,7 @@ use crate::plugin::Outbound;
 use crate::sender::Sender;
 use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
+use crate::whose;
 
 pub use self::routes::{Entry, Routes};
 pub use self::trial::Trial;
@@ -212,9 +213,9 @@ impl Dispatcher {
     pub async fn run(&self, arrivals: Arrivals, mut stop: watch::Receiver<bool>) -> Result<(), store::Error> {
         let timers = tokio::spawn({
             let (context, arrivals, stop) = (self.context.clone(), self.arrivals.clone(), stop.clone());
-            async move {
+            whose::same(async move {
                 timers::run(context.store.clone(), context.bot, arrivals, &context.timer_set, stop).await;
-            }
+            })
         });
         let sweeping = tokio::spawn({
             let context = self.context.clone();
@@ -327,7 +328,7 @@ impl Dispatcher {
 
     fn begin(&self, turn: Turn, turns: &mut Turns, running: &mut JoinSet<Ended>) {
         let (number, context) = (turns.begun(turn), self.context.clone());
-        running.spawn(async move { (number, context.turn(number, turn.lane).await) });
+        running.spawn(whose::same(async move { (number, context.turn(number, turn.lane).await) }));
     }
 
     /// Ends runs that are beyond all limits, and gives up those that don't even end then, so that their lanes go on.
@@ -345,7 +346,7 @@ impl Dispatcher {
             self.context.claims.forget(turn);
             let Some(given_up) = turns.ended(turn) else { continue };
             let (number, context) = (turns.begun(given_up), self.context.clone());
-            running.spawn(async move { (number, context.give_up(lane, event, run).await) });
+            running.spawn(whose::same(async move { (number, context.give_up(lane, event, run).await) }));
         }
     }
 

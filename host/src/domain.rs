@@ -10,6 +10,6 @@ mod update;
 pub use callback::callback_query_id;
 pub use conversation::{Conversation, KeyStrategy};
 pub use event_lane::{EventLane, LaneRule, Part};
-pub use ids::{BotId, ChatId, PluginName, ThreadId, UpdateId, UserId};
+pub use ids::{BotId, BotName, ChatId, PluginName, ThreadId, UpdateId, UserId};
 pub use lane::Lane;
 pub use update::{CommandView, UPDATE_KINDS, UpdateView};

@@ -18,6 +18,7 @@
 //! - [`telegram`] · [`files`]
 //! - [`i18n`] · [`store`]
 //! - [`config`]
+//! - [`whose`]
 //! - [`limit`] · [`backoff`] · [`clock`] · [`domain`] · [`guard`]
 
 pub mod admin;
@@ -41,3 +42,4 @@ pub mod sender;
 pub mod simulator;
 pub mod store;
 pub mod telegram;
+pub mod whose;

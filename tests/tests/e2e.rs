@@ -6,6 +6,7 @@
 mod e2e {
     mod albums;
     mod answers;
+    mod bots;
     mod broadcast;
     mod chats;
     mod control;
@@ -17,6 +18,7 @@ mod e2e {
     mod misbehaviour;
     mod operator;
     mod reload;
+    mod replace;
     mod sending;
     mod start;
     mod support;

@@ -1,7 +1,9 @@
 //! The recorder behind every `metrics` macro of the host, and the list of what is recorded.
 //!
 //! The parts name their metrics where they record them; a test keeps this list complete. There is one recorder in a
-//! process: several hosts in one (tests) share it.
+//! process: several hosts in one (tests) share it. What is recorded for one bot has its name as the label `bot`.
+
+mod by_bot;
 
 use std::sync::OnceLock;
 
@@ -24,6 +26,7 @@ const SECONDS: [f64; 16] =
 const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_api_call_seconds", Histogram, "Time that a call to the Bot API took, by method; not for getUpdates"),
     ("botyard_api_calls_total", Counter, "Calls to the Bot API, by method and outcome"),
+    ("botyard_bot_ready", Gauge, "1 while the bot is ready, else 0; by bot"),
     ("botyard_broadcast_calls_total", Counter, "Calls of broadcasts, by outcome"),
     (
         "botyard_broadcast_tenth_stars_total",
@@ -107,7 +110,7 @@ pub fn install() -> &'static PrometheusHandle {
     HANDLE.get_or_init(|| {
         let recorder = PrometheusBuilder::new().set_buckets(&SECONDS).expect("there are buckets").build_recorder();
         let handle = recorder.handle();
-        if metrics::set_global_recorder(recorder).is_err() {
+        if metrics::set_global_recorder(by_bot::ByBot(recorder)).is_err() {
             tracing::warn!("another metrics recorder is installed already: /metrics stays empty");
         }
         describe();

@@ -25,6 +25,7 @@ use crate::store::rows::moved::{self, MovedRow};
 use crate::store::rows::timer::{self, TimerRow};
 use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Commit, CommitError, Op, Read, Store};
+use crate::whose;
 
 /// Rows that move in one commit. The largest batches cost the database most, but a group has at most 200 members.
 const MOST_ROWS: usize = 2_000;
@@ -50,7 +51,7 @@ impl Chats {
             return Ok(());
         }
         let chats = self.clone();
-        let moving = tokio::spawn(async move { chats.move_once(group, to).await });
+        let moving = tokio::spawn(whose::same(async move { chats.move_once(group, to).await }));
         moving.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 

@@ -77,7 +77,8 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
 
 /// All fields are named, so that a new one can't be forgotten.
 fn same(old: &Plugin, new: &Plugin) -> bool {
-    let Plugin { path, enabled, priority, config, secrets, on_crash, probation, canary, grants, limits } = new;
+    // Whose it is makes it come or go, and changes nothing about it.
+    let Plugin { path, enabled, bots: _, priority, config, secrets, on_crash, probation, canary, grants, limits } = new;
     let secrets_are_same = old.secrets.len() == secrets.len()
         && old
             .secrets

@@ -7,10 +7,11 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde_json::Value as Json;
 
+use super::problem;
 use super::reader::Reader;
 use super::tree::{Node, Table, Value};
 use super::units;
-use crate::domain::PluginName;
+use crate::domain::{BotName, PluginName};
 
 /// `getUpdates` and the like: a plugin that called them would take the bot from its host.
 const NEVER_GRANTED: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
@@ -25,6 +26,8 @@ pub struct Plugin {
     pub path: PathBuf,
     /// `enabled`: `false` keeps the entry without running it; `true`.
     pub enabled: bool,
+    /// `bots`: which bots it serves; all of them without it.
+    pub bots: Option<Vec<BotName>>,
     /// `priority`: plugins with higher numbers are asked first; 0.
     pub priority: i32,
     /// `config`: whatever the plugin understands; always an object.
@@ -137,32 +140,49 @@ impl Default for Limits {
     }
 }
 
-pub(super) fn read_all(mut section: Reader<'_>) -> BTreeMap<PluginName, Plugin> {
+pub(super) fn read_all(mut section: Reader<'_>, bots: &[BotName]) -> BTreeMap<PluginName, Plugin> {
     let mut plugins = BTreeMap::new();
     for (name, origin, node) in section.entries() {
         if !is_name(&name) {
             section.problem(&origin, format!("plugin name {name:?}: use 1 to 64 of a-z, 0-9, `_` and `-`"));
         }
-        if let Some(plugin) = Plugin::read(section.child(&name, origin, node)) {
+        if let Some(plugin) = Plugin::read(section.child(&name, origin, node), bots) {
             plugins.insert(PluginName::new(&name), plugin);
         }
     }
     plugins
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-';
     (1..=64).contains(&name.len()) && name.bytes().all(allowed)
 }
 
 impl Plugin {
+    /// Whether it is one of the bot's.
+    #[must_use]
+    pub fn serves(&self, bot: &BotName) -> bool {
+        self.bots.as_ref().is_none_or(|bots| bots.contains(bot))
+    }
+
     /// None without a path, which has been noted.
-    fn read(mut section: Reader<'_>) -> Option<Self> {
+    fn read(mut section: Reader<'_>, known: &[BotName]) -> Option<Self> {
         let enabled = section.value("enabled", units::boolean).unwrap_or(true);
         if !section.has("path") {
             section.missing("path", "add `path = \"plugins/NAME.wasm\"`, the file that `botyard build` makes");
         }
         let path = section.path("path");
+        let bots = section.value("bots", |node| {
+            let names = units::texts(node)?;
+            let is_unknown = |name: &&String| known.iter().all(|known| known.as_str() != **name);
+            match names.iter().find(is_unknown) {
+                Some(name) => {
+                    let suggestion = problem::suggest(name, known.iter().map(BotName::as_str));
+                    Err(format!("there is no bot `{name}`; {suggestion}"))
+                }
+                None => Ok(names.iter().map(|name| BotName::new(name)).collect()),
+            }
+        });
         let priority = section.value("priority", |node| units::integer(node, -1_000_000..=1_000_000));
         let config = section.value("config", free_form);
         let secrets = secrets(section.table("secrets"), enabled);
@@ -175,6 +195,7 @@ impl Plugin {
         Some(Self {
             path: path?,
             enabled,
+            bots,
             priority: priority.and_then(|priority| priority.try_into().ok()).unwrap_or_default(),
             config: config.unwrap_or_else(|| Json::Object(serde_json::Map::new())),
             secrets,

@@ -27,6 +27,7 @@ use crate::store::rows::outbox::{self, Delivery, OutboxRow};
 use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Commit, Op};
 use crate::telegram::Error;
+use crate::whose;
 
 mod cast;
 mod chats;
@@ -223,26 +224,26 @@ impl Loop<'_> {
             return action.dropped();
         }
         let shared = self.shared.clone();
-        self.calls.spawn(async move {
+        self.calls.spawn(whose::same(async move {
             let result = shared.client.call("sendChatAction", action.params.clone(), action::DEADLINE).await;
             Done::Action { action, result }
-        });
+        }));
     }
 
     fn start(&mut self, work: Work) {
         let shared = self.shared.clone();
         match work {
             Work::Row { lane, number } => {
-                self.calls.spawn(async move {
+                self.calls.spawn(whose::same(async move {
                     let ending = deliver(&shared, lane, number).await;
                     Done::Row { lane, number, ending }
-                });
+                }));
             }
             Work::Direct { lane, direct } => {
-                self.calls.spawn(async move {
+                self.calls.spawn(whose::same(async move {
                     let result = direct.make(&shared, lane).await;
                     Done::Direct { lane, direct, result }
-                });
+                }));
             }
             Work::Cast { lane, cast } => self.start_cast(lane, cast),
         }

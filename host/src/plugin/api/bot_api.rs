@@ -14,6 +14,7 @@ use crate::store::rows::file::{self, Attached};
 use crate::store::rows::moved;
 use crate::store::rows::outbox::{Delivery, Fallback, OutboxRow, Priority, lane_prefix};
 use crate::telegram::{Refusal, lane_of, redirect, split};
+use crate::whose;
 
 const CHAT_ACTION: &str = "sendChatAction";
 /// In so many chats a run can keep one up.
@@ -61,13 +62,13 @@ impl Host {
         let deadline = run.deadline.saturating_duration_since(tokio::time::Instant::now());
         let (outbound, plugin) = (Arc::clone(&run.outbound), plugin.clone());
         // A task of its own: what this future is polled on is the guest's small stack, and its time is the guest's.
-        let task = tokio::spawn(async move {
+        let task = tokio::spawn(whose::same(async move {
             if files.is_empty() {
                 outbound.call(&plugin, &method, params, deadline).await
             } else {
                 outbound.call_with_files(&plugin, &method, params, files, deadline).await
             }
-        });
+        }));
         let _stop = StopOnDrop(task.abort_handle());
         let answer = task.await.unwrap_or_else(|error| Err(CallError::UnknownOutcome(error.to_string())));
         run.journal.finish(place, &answer);
@@ -124,7 +125,7 @@ impl Host {
         if run.acting.len() >= MOST_ACTIONS && !run.acting.contains_key(&lane) {
             return Err(CallError::Denied(format!("a run can keep up chat actions in at most {MOST_ACTIONS} chats")));
         }
-        let task = tokio::spawn(run.outbound.keep_acting(params));
+        let task = tokio::spawn(whose::same(run.outbound.keep_acting(params)));
         run.acting.insert(lane, StopOnDrop(task.abort_handle()));
         Ok(())
     }
