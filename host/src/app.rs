@@ -8,6 +8,7 @@
 mod identity;
 mod intake;
 mod live;
+mod menu;
 mod plugins;
 mod shelf;
 mod versions;
@@ -20,7 +21,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::admin::{self, Readiness};
@@ -75,6 +76,8 @@ struct Parts {
     allowed_updates: watch::Sender<Option<Vec<String>>>,
     intake: watch::Sender<intake_of::Settings>,
     set_webhook: mpsc::Sender<SetNow>,
+    /// Told when the plugins may offer other commands.
+    menu: Notify,
 }
 
 /// Runs the bot until `stop` turns true.
@@ -190,6 +193,7 @@ impl Start {
             allowed_updates,
             intake,
             set_webhook,
+            menu: Notify::new(),
         });
 
         let stages = Stages::default();
@@ -204,6 +208,9 @@ impl Start {
         let health = tokio::spawn(identity::follow_health(parts.clone(), heard));
         let floods = tokio::spawn(identity::follow_floods(parts.clone()));
         let naming = tokio::spawn(identity::learn(parts.clone(), client.clone(), username));
+        let menu = config.bot.commands.then(|| {
+            tokio::spawn(menu::follow(parts.clone(), client.clone(), bot, config.i18n.default_locale.clone()))
+        });
         let sending = tokio::spawn({
             let (sender, stop) = (parts.sender.clone(), stages.sending.subscribe());
             async move { sender.run(stop).await }
@@ -251,6 +258,9 @@ impl Start {
         health.abort();
         floods.abort();
         naming.abort();
+        if let Some(menu) = menu {
+            menu.abort();
+        }
         admin.abort();
         result
     }

@@ -7,6 +7,7 @@ mod e2e {
     mod answers;
     mod broadcast;
     mod chats;
+    mod commands;
     mod conversations;
     mod crash;
     mod files;

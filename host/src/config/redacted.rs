@@ -21,6 +21,7 @@ pub(super) fn print(config: &Config) -> String {
     if let Some(folder) = &config.bot.local_files {
         out.path("local_files", folder);
     }
+    out.value("commands", &config.bot.commands.into());
 
     out.section("intake");
     out.text(
