@@ -11,6 +11,7 @@ mod identity;
 mod intake;
 mod lease;
 mod live;
+mod menu;
 mod plugins;
 mod replace;
 mod shelf;

@@ -9,6 +9,7 @@ mod e2e {
     mod bots;
     mod broadcast;
     mod chats;
+    mod commands;
     mod control;
     mod conversations;
     mod crash;

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::intake::Origin;
 use super::live::{self, Live, Watch};
 use super::versions::Versions;
-use super::{Replaced, Shared, identity, simulated_token, stopped, token};
+use super::{Replaced, Shared, identity, menu, simulated_token, stopped, token};
 use crate::admin::{Readiness, Served};
 use crate::chats::Chats;
 use crate::config::{AllowedUpdates, Config};
@@ -42,6 +42,8 @@ pub(super) struct Parts {
     pub(super) allowed_updates: watch::Sender<Option<Vec<String>>>,
     pub(super) intake: watch::Sender<intake::Settings>,
     pub(super) set_webhook: mpsc::Sender<SetNow>,
+    /// Told when the plugins may offer other commands.
+    pub(super) menu: Notify,
 }
 
 /// One bot that is to run.
@@ -138,6 +140,7 @@ impl Bot {
             allowed_updates,
             intake,
             set_webhook,
+            menu: Notify::new(),
         });
 
         let stages = Stages::default();
@@ -149,6 +152,10 @@ impl Bot {
         let health = tokio::spawn(whose::same(identity::follow_health(parts.clone(), heard)));
         let floods = tokio::spawn(whose::same(identity::follow_floods(parts.clone())));
         let naming = tokio::spawn(whose::same(identity::learn(parts.clone(), client.clone(), me)));
+        let menu = config.bot.commands.then(|| {
+            let told = menu::follow(parts.clone(), client.clone(), bot, config.i18n.default_locale.clone());
+            tokio::spawn(whose::same(told))
+        });
         let sending = tokio::spawn({
             let (sender, stop) = (parts.sender.clone(), stages.sending.subscribe());
             whose::same(async move { sender.run(stop).await })
@@ -194,6 +201,9 @@ impl Bot {
         health.abort();
         floods.abort();
         naming.abort();
+        if let Some(menu) = menu {
+            menu.abort();
+        }
         result
     }
 }

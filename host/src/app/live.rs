@@ -287,6 +287,7 @@ impl Live {
         // Only the next poll asks for what a new plugin wants; what Telegram has queued before is as it is.
         self.parts.allowed_updates.send_replace(allowed_updates(&self.config, &routes));
         self.parts.dispatcher.set_routes(routes);
+        self.parts.menu.notify_one();
     }
 
     fn report_failure(&mut self, name: &PluginName, error: &str) {

@@ -62,6 +62,7 @@ fn token(config: &Config) -> Option<&str> {
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let differing = [
         ("bot.local_server", old.bot.local_server != new.bot.local_server),
+        ("bot.commands", old.bot.commands != new.bot.commands),
         ("bot.local_files", old.bot.local_files != new.bot.local_files),
         ("dispatch.concurrency", old.dispatch.concurrency != new.dispatch.concurrency),
         ("dispatch.max_attempts", old.dispatch.max_attempts != new.dispatch.max_attempts),

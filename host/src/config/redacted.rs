@@ -54,6 +54,7 @@ fn print_bot(out: &mut Lines, name: &BotName, one: &OneBot) {
     if let Some(folder) = &bot.local_files {
         out.path("local_files", folder);
     }
+    out.value("commands", &bot.commands.into());
 
     out.section(&below("intake"));
     out.text(

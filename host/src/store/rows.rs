@@ -16,6 +16,7 @@ pub mod file;
 pub mod fsm;
 pub mod inbox;
 pub mod kv;
+pub mod menu;
 pub mod meta;
 pub mod moved;
 pub mod outbox;
