@@ -7,7 +7,7 @@
 //! Where there are several bots, each request but those of the host says which one it means: `?bot=NAME`.
 //!
 //! - `GET /api/host`: which store and bots these are
-//! - `POST /api/hand-over`: `{"store": …}`: another host takes this one's place
+//! - `POST /api/hand-over`: `{"store": …, "until": …}`: another host takes this one's place
 //! - `GET /api/dead?limit=…&plugin=…`, `GET /api/dead/{number}?payload=true`
 //! - `POST /api/dead/retry`, `POST /api/dead/drop`: `{"numbers": [1, 2]}` or `{"all": {"plugin": null}}`
 //! - `GET /api/chats?limit=…&after=…&reach=…`
@@ -34,6 +34,7 @@ use tokio::sync::{mpsc, watch};
 use super::bots::{BotStatus, Bots};
 use super::broadcasts;
 use super::plugins::{self, Order};
+use crate::clock::unix_millis;
 use crate::domain::{BotId, ChatId};
 use crate::guard;
 use crate::operate::{self, ChatList, Letter, List, Operator, Outcome, Reach, Selection};
@@ -86,6 +87,8 @@ pub struct Host {
 pub struct HandOver {
     /// The store that the other host is to run on: this one's.
     pub store: PathBuf,
+    /// Unix milliseconds until when it waits for the answer: after that it has given up.
+    pub until: u64,
 }
 
 /// `GET /api/summary`
@@ -179,6 +182,9 @@ async fn hand_over(
     if wanted.store != shared.store {
         let error = format!("that it runs on another store, {}", shared.store.display());
         return Err(Refusal(StatusCode::CONFLICT, error));
+    }
+    if unix_millis() > wanted.until {
+        return Err(Refusal(StatusCode::CONFLICT, "that the question came too late".to_owned()));
     }
     shared.hand_over.send_replace(true);
     Ok(Json(json!({ "pid": std::process::id() })))

@@ -62,7 +62,7 @@ pub struct BotStatus {
 
 impl Bots {
     /// The bot is to run from now on; answers where its parts report how they do.
-    #[must_use]
+    #[allow(clippy::must_use_candidate, reason = "that it is expected is an effect too")]
     pub fn expect(&self, name: &BotName) -> Readiness {
         let readiness = Readiness::default();
         let mut bots = self.write();

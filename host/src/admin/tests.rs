@@ -78,7 +78,7 @@ fn api(store: &Path) -> Shared {
     });
     let bots = Bots::default();
     let name = BotName::new("bot");
-    let _ = bots.expect(&name);
+    bots.expect(&name);
     bots.serves(&name, Served { operator, orders });
     Shared { store: store.to_owned(), bots, hand_over: watch::channel(false).0 }
 }
@@ -89,7 +89,9 @@ async fn operators_are_answered_and_web_pages_are_not() {
     let address = listener.local_addr().unwrap();
     let (_stop, stopping) = watch::channel(false);
     let folder = tempfile::tempdir().unwrap();
-    tokio::spawn(serve(listener, api(folder.path()), stopping));
+    let api = api(folder.path());
+    let handing_over = api.hand_over.subscribe();
+    tokio::spawn(serve(listener, api, stopping));
 
     let own = format!("host: {address}\r\n");
     let get = async |path: &str| request_with(address, &format!("GET {path}"), &own, "").await;
@@ -119,6 +121,14 @@ async fn operators_are_answered_and_web_pages_are_not() {
     assert!(answer.ends_with(r#"{"done":[],"refused":[{"number":7,"reason":"there is no such dead letter"}]}"#));
     assert!(post("", r#"{"numbers":[7]}"#).await.starts_with("HTTP/1.1 415"), "what a form of a page can send");
     assert!(post(json, r#"{"nmbers":[7]}"#).await.starts_with("HTTP/1.1 422"));
+    for (store, until, why) in
+        [("/elsewhere", u64::MAX, "another store"), (folder.path().to_str().unwrap(), 0, "too late")]
+    {
+        let body = format!(r#"{{"store":"{store}","until":{until}}}"#);
+        let answer = request_with(address, "POST /api/hand-over", &format!("{own}{json}"), &body).await;
+        assert!(answer.starts_with("HTTP/1.1 409") && answer.contains(why), "{answer}");
+    }
+    assert!(!*handing_over.borrow());
     let answer = request_with(address, "POST /api/plugins/form/pause", &own, "").await;
     assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("no plugin `form`"), "{answer}");
     assert!(answer.contains("there is `echo`"), "{answer}");

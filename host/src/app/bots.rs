@@ -157,7 +157,7 @@ impl Bots {
         let (stop, stopping) = watch::channel(false);
         let (going, gone) = watch::channel(false);
         let keeper = Keeper { shared: self.shared.clone(), crowd: self.crowd.clone(), name: name.clone() };
-        let _ = self.shared.bots.expect(&name);
+        self.shared.bots.expect(&name);
         let replaced = self.replaced.take();
         self.ended.spawn(Whose::new(&name, is_named).does(async move {
             let kept = keeper.keep(new, replaced, after, stopping).await;

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::lease::{Error, Holder, Lease};
 use super::plugins::Loader;
 use crate::admin;
+use crate::clock::unix_millis;
 use crate::config::Config;
 
 /// For what the other host has under way: its runs, its calls, and the last flush.
@@ -84,7 +85,7 @@ async fn ask(holder: &Holder, store: &Path) -> anyhow::Result<()> {
     let client = reqwest::Client::builder().no_proxy().timeout(ANSWER).tls_certs_only(std::iter::empty()).build()?;
     // The host knows its store without links.
     let store = std::fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
-    let body = serde_json::to_vec(&admin::HandOver { store })?;
+    let body = serde_json::to_vec(&admin::HandOver { store, until: unix_millis() + millis(ANSWER) })?;
     let request = client.post(format!("http://{address}/api/hand-over")).header("content-type", "application/json");
     let answer = request.body(body).send().await.context("it does not answer")?;
     let status = answer.status();
@@ -94,4 +95,8 @@ async fn ask(holder: &Holder, store: &Path) -> anyhow::Result<()> {
     let body = answer.bytes().await.unwrap_or_default();
     let said = serde_json::from_slice::<admin::Failed>(&body).map(|failed| failed.error);
     anyhow::bail!("it answers {}", said.unwrap_or_else(|_| format!("{status}; it may be too old to make room")))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

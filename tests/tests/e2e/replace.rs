@@ -3,10 +3,10 @@
 use std::process::Command;
 use std::time::Duration;
 
-use botyard::simulator::{ALICE, Bulk};
+use botyard::simulator::{ALICE, Bulk, Simulator, SimulatorSettings};
 use botyard_tests::{host_program, plugin};
 
-use super::support::{ask, chats, delivered, echo_host, simulator};
+use super::support::{ask, builder, chats, delivered, echo_host, simulator};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hand_overs_under_load_lose_nothing_repeat_nothing_and_keep_the_order() {
@@ -69,6 +69,52 @@ async fn a_second_host_is_refused_and_told_who_runs() {
     let broken = command.output().expect("it starts");
     let text = String::from_utf8_lossy(&broken.stderr).into_owned();
     assert!(broken.status.code() == Some(1) && text.contains("/nowhere/echo.wasm"), "{text}");
+    assert_eq!(ask(&simulator, ALICE, "still here").await, "still here");
+    assert!(host.stop().status.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_port_of_a_webhook_is_taken_over_too() {
+    let settings = SimulatorSettings { webhook_second: Duration::from_millis(20), ..SimulatorSettings::default() };
+    let simulator = Simulator::start(settings).await.expect("a free port");
+    let mut host = builder(&simulator).plugin("echo", &plugin("echo"), "").webhook("").start();
+    assert_eq!(ask(&simulator, ALICE, "one").await, "one");
+    let writing = tokio::spawn({
+        let simulator = simulator.clone();
+        async move {
+            for n in 0..50 {
+                simulator.user_says(ALICE, ALICE, &format!("text {n}")).expect("a chat");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+    });
+    assert!(host.replace().success());
+    writing.await.expect("no panic");
+    let messages = simulator.wait_for_messages(ALICE, 51, Duration::from_secs(30)).await.expect("all are answered");
+    let mut texts: Vec<&str> = messages.iter().skip(1).map(|message| message.text()).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    assert_eq!((messages.len(), texts.len()), (51, 50), "none is lost, none is answered twice");
+    assert_eq!(simulator.calls_of("deleteWebhook").len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_does_not_answer_is_left_alone() {
+    let simulator = simulator().await;
+    let mut host = echo_host(&simulator, "");
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &host.id().to_string()]).status().expect("kill is there");
+        assert!(sent.success());
+    };
+    signal("-STOP");
+    let mut command = Command::new(host_program());
+    command.args(["run", "--replace", "--config"]).arg(host.config_file());
+    let run = command.env("TEST_TOKEN", "4242:the-second-token-of-this-test").output().expect("it starts");
+    signal("-CONT");
+    let text = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(run.status.code() == Some(1) && text.contains("does not answer"), "{text}");
+    assert!(text.contains(&format!("process {}", host.id())), "{text}");
+    // The question has arrived after all, and is too late.
     assert_eq!(ask(&simulator, ALICE, "still here").await, "still here");
     assert!(host.stop().status.success());
 }
