@@ -93,7 +93,7 @@ pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool
     let path = config.store.path.clone();
     tracing::info!(path = %path.display(), "opening the store");
     let store = tokio::task::spawn_blocking(move || Store::open(&path)).await??;
-    let start = Start { client, store: store.clone(), bot, fingerprint, token_optional: simulator.is_some() };
+    let start = Start { api_base, client, store: store.clone(), bot, fingerprint, token_optional: simulator.is_some() };
     let ran = start.run(config, watch, admin, stop).await;
     let closed = store.close().await;
     let saved = match simulator {
@@ -109,6 +109,7 @@ pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool
 
 /// What is there before anything runs.
 struct Start {
+    api_base: String,
     client: Arc<Client>,
     store: Store,
     bot: BotId,
@@ -125,8 +126,8 @@ impl Start {
         admin: TcpListener,
         mut stop: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
-        let Self { client, store, bot, fingerprint, token_optional } = self;
-        let loader = Arc::new(plugins::Loader::new(&config)?);
+        let Self { api_base, client, store, bot, fingerprint, token_optional } = self;
+        let loader = Arc::new(plugins::Loader::new(&config, &api_base)?);
         let (entries, username) = tokio::select! {
             biased;
             () = stopped(&mut stop) => return Ok(()),

@@ -7,8 +7,10 @@
 //! When the store fails, the loop ends: nothing could be made true any more.
 
 mod age;
+mod expiry;
 mod hot;
 mod lanes;
+mod own;
 mod routes;
 mod run;
 mod timers;
@@ -82,6 +84,7 @@ impl Dispatcher {
             paused: arc_swap::ArcSwap::default(),
             journals: std::sync::Mutex::default(),
             timer_set: Arc::default(),
+            expiry: Arc::default(),
         };
         let dispatcher = Self {
             context: Arc::new(context),
@@ -108,6 +111,7 @@ impl Dispatcher {
     /// Lets other plugins, or other versions, serve. Events under way end with the ones they began with.
     pub fn set_routes(&self, routes: Routes) {
         self.context.routes.store(Arc::new(routes));
+        self.context.timer_set.notify_one();
         if !self.context.paused.load().is_empty() {
             // A paused plugin may be among those that have gone.
             self.resumed.notify_one();
@@ -132,12 +136,8 @@ impl Dispatcher {
     /// # Errors
     /// When the store fails.
     pub async fn run(&self, arrivals: Arrivals, mut stop: watch::Receiver<bool>) -> Result<(), store::Error> {
-        let timers = tokio::spawn({
-            let (context, arrivals, stop) = (self.context.clone(), self.arrivals.clone(), stop.clone());
-            async move {
-                timers::run(context.store.clone(), context.bot, arrivals, &context.timer_set, stop).await;
-            }
-        });
+        let timers = tokio::spawn(timers::run(self.context.clone(), self.arrivals.clone(), stop.clone()));
+        let expiry = tokio::spawn(expiry::run(self.context.clone(), self.arrivals.clone(), stop.clone()));
         let mut running = JoinSet::new();
         let result = self.turns(arrivals, &mut running, &mut stop).await;
         if result.is_ok() && !running.is_empty() {
@@ -149,6 +149,7 @@ impl Dispatcher {
         }
         running.shutdown().await;
         timers.abort();
+        expiry.abort();
         result
     }
 

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use crate::config::{self, Config};
 use crate::dispatch::Entry;
 use crate::domain::PluginName;
-use crate::plugin::{self, Engine, EngineSettings, Grants, Limits, Plugin, Settings};
+use crate::plugin::{self, Engine, EngineSettings, Grants, HttpClient, Limits, Plugin, Settings};
 
 /// Loads plugins with one engine.
 pub(super) struct Loader {
@@ -16,10 +16,12 @@ pub(super) struct Loader {
 }
 
 impl Loader {
-    pub(super) fn new(config: &Config) -> anyhow::Result<Self> {
+    /// The plugins' HTTP requests go anywhere but to the Bot API.
+    pub(super) fn new(config: &Config, api_base: &str) -> anyhow::Result<Self> {
         let engine = Engine::new(EngineSettings {
             max_runs: config.dispatch.concurrency,
             cache_dir: Some(cache_dir(&config.store.path)),
+            http: HttpClient::new(api_base),
         })?;
         Ok(Self { engine })
     }
@@ -56,7 +58,7 @@ impl Loader {
         .await??;
         tracing::info!(plugin = %plugin.name, version = %plugin.version, "plugin loaded");
         for mend in &plugin.warnings {
-            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares a method that it is not granted");
+            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares what it is not granted");
         }
         Ok(plugin)
     }
@@ -69,7 +71,7 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
     Settings {
         config: entry.config.clone(),
         secrets: entry.secrets.clone(),
-        grants: Grants { methods: entry.grants.methods.clone() },
+        grants: Grants { methods: entry.grants.methods.clone(), http: entry.grants.http.clone() },
         limits: Limits {
             memory: limits.memory,
             cpu: limits.cpu,
@@ -78,6 +80,9 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             value: limits.value,
             calls: limits.calls,
             log: limits.log,
+            http_bytes: limits.http_bytes,
+            http_calls: limits.http_calls,
+            http_per_minute: limits.http_per_minute,
             ..Limits::default()
         },
         locales_dir: i18n.locales.clone(),

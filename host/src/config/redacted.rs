@@ -67,9 +67,9 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     if let Some(methods) = methods {
         out.value("methods", &texts(methods));
     }
-    out.value("http", &texts(http));
+    out.value("http", &http.iter().map(ToString::to_string).collect());
 
-    let Limits { memory, cpu, time, state, value, calls, log } = &plugin.limits;
+    let Limits { memory, cpu, time, state, value, calls, log, http_bytes, http_calls, http_per_minute } = &plugin.limits;
     out.section(&format!("{name}.limits"));
     out.text("memory", &show_bytes(*memory));
     out.text("cpu", &show_duration(*cpu));
@@ -78,6 +78,9 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     out.text("value", &show_bytes(*value));
     out.value("calls", &(*calls).into());
     out.text("log", &show_bytes(*log));
+    out.text("http_bytes", &show_bytes(*http_bytes));
+    out.value("http_calls", &(*http_calls).into());
+    out.value("http_per_minute", &(*http_per_minute).into());
 }
 
 #[derive(Default)]

@@ -15,7 +15,9 @@ use futures_util::FutureExt;
 use tokio::sync::Notify;
 
 use super::age;
+use super::expiry as expiry_task;
 use super::hot::HotKeys;
+use super::own;
 use super::routes::{Candidate, Facts, Routes};
 use crate::backoff;
 use crate::clock::unix_millis;
@@ -26,7 +28,7 @@ use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::outbox::{self, OutboxRow};
-use crate::store::rows::{prefix_end, timer};
+use crate::store::rows::{expiry, prefix_end, timer};
 use crate::store::{self, Commit, CommitError, Op, Store, Tx};
 
 /// What every run needs.
@@ -46,7 +48,9 @@ pub(super) struct Context {
     /// Direct calls that events have already made, so that another attempt does not repeat them. Those of runs that
     /// only look on are apart: a plugin may see an event both ways.
     pub(super) journals: Mutex<HashMap<(u64, bool), Journal>>,
+    /// Told of new timers, and of other plugins that serve.
     pub(super) timer_set: Arc<Notify>,
+    pub(super) expiry: Arc<expiry_task::Alarm>,
 }
 
 /// How a lane's turn ended.
@@ -63,7 +67,7 @@ pub(super) enum Outcome {
 }
 
 /// Why an event was not handled this time.
-struct Failure {
+pub(super) struct Failure {
     plugin: PluginName,
     version: String,
     reason: String,
@@ -192,25 +196,7 @@ impl Context {
         let (routes, paused) = (self.routes.load_full(), self.paused.load_full());
         let raw = match &row.event {
             StoredEvent::Update(raw) => raw,
-            StoredEvent::Timer { plugin, conversation, id, name, payload, due } => {
-                let Some(plugin) = routes.find(plugin) else {
-                    return Ok(Err(Failure::of_host(format!(
-                        "plugin `{plugin}`, which set this timer, is not configured"
-                    ))));
-                };
-                if paused.contains(&plugin.name) {
-                    return Ok(Err(Failure::paused(&plugin.name)));
-                }
-                invocation.conversation = *conversation;
-                invocation.event = plugin::Event::Timer(plugin::Timer {
-                    id: *id,
-                    name: name.clone(),
-                    payload: payload.clone(),
-                    due: *due,
-                });
-                let (tx, result) = self.run(plugin, &invocation, tx, false).await;
-                return Ok(result.map(|_| tx));
-            }
+            own => return self.run_own(own, (&routes, &paused), invocation, tx).await,
         };
         let raw = String::from_utf8_lossy(raw);
         let view = match UpdateView::parse(&raw) {
@@ -281,7 +267,7 @@ impl Context {
         Ok(Ok(tx))
     }
 
-    async fn run(
+    pub(super) async fn run(
         &self,
         plugin: &Arc<Plugin>,
         invocation: &Invocation,
@@ -318,6 +304,7 @@ impl Context {
         let mut rows = Vec::new();
         let mut place = 0;
         let mut sets_timer = false;
+        let mut first_end = u64::MAX;
         let mut actions = Vec::new();
         commit.ops.retain(|op| {
             match op {
@@ -331,13 +318,17 @@ impl Context {
                     }
                     place += 1;
                 }
-                Op::Put { key, .. } => sets_timer |= timer::parse_key(key).is_some(),
+                Op::Put { key, .. } => {
+                    sets_timer |= timer::parse_key(key).is_some();
+                    first_end = first_end.min(expiry::parse_key(key).map_or(u64::MAX, |(due, _)| due));
+                }
                 Op::Delete { .. } => {}
             }
             true
         });
-        if sets_timer || !rows.is_empty() || !actions.is_empty() {
+        if sets_timer || first_end < u64::MAX || !rows.is_empty() || !actions.is_empty() {
             let sender = self.sender.clone();
+            let alarm = self.expiry.clone();
             let timer_set = sets_timer.then(|| self.timer_set.clone());
             commit.on_durable =
                 Some(Box::new(move |numbers| {
@@ -345,6 +336,7 @@ impl Context {
                         numbers.get(place).map(|&number| (lane, number, priority))
                     }));
                     sender.act(actions);
+                    alarm.set(first_end);
                     if let Some(timer_set) = timer_set {
                         timer_set.notify_one();
                     }
@@ -367,6 +359,7 @@ impl Context {
             plugin = %failure.plugin, version = failure.version, event = head.number, lane = ?head.lane,
             attempts = row.attempts, reason = failure.reason, "an event became a dead letter"
         );
+        let end = own::end_of(self.bot, &row.event);
         let dead = DeadRow {
             lane: head.lane,
             at: unix_millis(),
@@ -377,10 +370,11 @@ impl Context {
             backtrace: failure.backtrace,
             event: row.event,
         };
-        let ops = vec![
+        let mut ops = vec![
             Op::Delete { key: head.key.clone() },
             Op::Append { prefix: dead::bot_prefix(self.bot), value: dead.encode() },
         ];
+        ops.extend(end.map(|key| Op::Delete { key }));
         self.must_commit(Commit { ops, ..Commit::default() }).await?;
         self.forget_journal(head.number);
         metrics::counter!("botyard_events_total", "outcome" => "dead").increment(1);
@@ -413,13 +407,13 @@ impl Context {
 
 impl Failure {
     /// What no further attempt would change.
-    fn of_host(reason: String) -> Self {
+    pub(super) fn of_host(reason: String) -> Self {
         let (version, backtrace) = (String::new(), String::new());
         Self { plugin: PluginName::new(""), version, reason, backtrace, retry: false, paused: false }
     }
 
     /// No attempt was made.
-    fn paused(plugin: &PluginName) -> Self {
+    pub(super) fn paused(plugin: &PluginName) -> Self {
         Self { plugin: plugin.clone(), retry: true, paused: true, ..Self::of_host("it is paused".to_owned()) }
     }
 

@@ -16,13 +16,14 @@ use super::Error;
 const EXPORT: &str = "botyard:plugin/handler@0.1.0";
 
 /// What a plugin may import.
-const OFFERED: [&str; 10] = [
+const OFFERED: [&str; 11] = [
     "botyard:types/types@0.1.0",
     "botyard:telegram/bot-api@0.1.0",
     "botyard:fsm/conversation@0.1.0",
     "botyard:storage/key-value@0.1.0",
     "botyard:i18n/catalogs@0.1.0",
     "botyard:schedule/timers@0.1.0",
+    "botyard:http/client@0.1.0",
     "botyard:clock/clock@0.1.0",
     "botyard:random/random@0.1.0",
     "botyard:config/config@0.1.0",

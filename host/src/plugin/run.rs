@@ -22,6 +22,7 @@ use super::engine::Engine;
 use super::meter::{Exhausted, Meter};
 use super::version::Context;
 use super::{Event, Journal, Outbound, Plugin};
+use crate::config::redaction::redact;
 use crate::domain::{BotId, Conversation, Lane};
 use crate::store::Tx;
 use crate::store::rows::fsm::{StateRow, aside_key, key};
@@ -131,42 +132,85 @@ impl Plugin {
         let _place = self.engine.place().await;
         let start = tx.savepoint();
         let meter = Arc::new(Meter::new(self.context.limits.cpu));
-        let host = Host::running(Arc::clone(&self.context), Arc::clone(&meter), invocation, tx, outbound);
-        let (host, migrated) = self.migrate_state(host).await;
-        let (host, result) = match migrated {
-            Ok(()) => self.handle(host, invocation).await,
-            Err(error) => (host, Err(error)),
+        let http = self.engine.http();
+        let host = Host::running(Arc::clone(&self.context), Arc::clone(&meter), http, invocation, tx, outbound);
+        let (host, result) = match &invocation.event {
+            wire::Event::Expired(state) => self.handle_expired(host, invocation, state).await,
+            event => match self.migrate_state(host).await {
+                (host, Ok(())) => self.handle(host, invocation, event.clone()).await,
+                (host, Err(error)) => (host, Err(error)),
+            },
         };
-        let Run { mut tx, calls, .. } = host.run.expect("a host that was made for a run has one");
+        let run = host.run.expect("a host that was made for a run has one");
+        if result.is_ok() {
+            let left_over = run.left_over(&self.name);
+            if left_over > 0 {
+                tracing::warn!(
+                    plugin = %self.name, event = invocation.id, calls = left_over,
+                    "a run has made direct calls, and its repetition went another way: they stay made"
+                );
+            }
+        }
+        let Run { mut tx, calls, requests, .. } = run;
         if result != Ok(Verdict::Done) {
             tx.roll_back(start);
         }
-        RunReport { tx, result, cpu: meter.spent(), calls }
+        RunReport { tx, result, cpu: meter.spent(), calls: calls + requests }
     }
 
-    async fn handle(&self, host: Host, invocation: &Invocation) -> (Host, Result<Verdict, RunError>) {
-        let event = wire::Invocation {
+    /// The end of a state, which reads as none already: it comes with the event, as one of this version.
+    async fn handle_expired(
+        &self,
+        mut host: Host,
+        invocation: &Invocation,
+        state: &State,
+    ) -> (Host, Result<Verdict, RunError>) {
+        if state.version == self.context.state_version {
+            return self.handle(host, invocation, invocation.event.clone()).await;
+        }
+        let (migrated, problem) = match self.migrate(host, state).await {
+            (host, Ok(Ok(new))) => return self.handle(host, invocation, wire::Event::Expired(new)).await,
+            (host, Ok(Err(problem))) => (host, guests_words(problem)),
+            (host, Err(error @ (RunError::OutOfTime(_) | RunError::Host(_)))) => return (host, Err(error)),
+            (host, Err(error)) => (host, error.to_string()),
+        };
+        host = migrated;
+        let run = host.run.as_mut().expect("a host that was made for a run has one");
+        tracing::warn!(plugin = %self.name, problem, "an expired state of another version can't be used; it is kept aside");
+        let State { name, version, bytes } = state.clone();
+        let row = StateRow { name, version, expires: 0, bytes };
+        run.tx.put(aside_key(run.bot, &self.name, &run.conversation), row.encode());
+        (host, Ok(Verdict::Done))
+    }
+
+    async fn handle(
+        &self,
+        host: Host,
+        invocation: &Invocation,
+        event: wire::Event,
+    ) -> (Host, Result<Verdict, RunError>) {
+        let invocation = wire::Invocation {
             id: invocation.id,
             attempt: invocation.attempt,
             now: invocation.now,
             seed: invocation.seed,
             key: invocation.conversation.into(),
             matched: invocation.matched.clone(),
-            event: invocation.event.clone(),
+            event,
         };
         let mut store = self.engine.store(host);
         let guard = Guard::of(&store);
         let work = async {
             let guest = self.code.instantiate_async(&mut store).await?;
-            guest.botyard_plugin_handler().call_handle(&mut store, &event).await
+            guest.botyard_plugin_handler().call_handle(&mut store, &invocation).await
         };
         let answer = guard.watch(work).await;
         let (host, answer) = finish(store, answer);
         let result = answer.and_then(|answer| match answer {
             Ok(exported::Verdict::Done) => Ok(Verdict::Done),
             Ok(exported::Verdict::Pass) => Ok(Verdict::Pass),
-            Err(exported::Failure { mut message, retry }) => {
-                shorten(&mut message, REASON_BYTES);
+            Err(exported::Failure { message, retry }) => {
+                let message = guests_words(message);
                 Err(RunError::Refused { message, retry })
             }
         });
@@ -204,10 +248,7 @@ impl Plugin {
                 run.tx.put(key(run.bot, &self.name, &conversation), new.encode());
                 return (host, Ok(()));
             }
-            Ok(Err(mut problem)) => {
-                shorten(&mut problem, REASON_BYTES);
-                problem
-            }
+            Ok(Err(problem)) => guests_words(problem),
             // Another attempt may well go better: nothing is said about the state.
             Err(error @ (RunError::OutOfTime(_) | RunError::Host(_))) => return (host, Err(error)),
             Err(error) => error.to_string(),
@@ -253,7 +294,7 @@ pub(super) fn describe(
 ) -> (Context, Result<exported::Manifest, RunError>) {
     let context = Arc::new(context);
     let cpu = context.limits.cpu.max(DESCRIBE_CPU);
-    let host = Host::describing(Arc::clone(&context), Arc::new(Meter::new(cpu)));
+    let host = Host::describing(Arc::clone(&context), Arc::new(Meter::new(cpu)), engine.http());
     // A thread of its own, because a runtime can't be entered from within another.
     let described = std::thread::scope(|scope| {
         let describe = || {
@@ -308,6 +349,14 @@ fn finish<T>(store: Store<Host>, answer: Option<wasmtime::Result<T>>) -> (Host, 
     (host, result)
 }
 
+/// What a guest says of its failure is logged and kept with its event: bounded, and without secrets that it was given.
+fn guests_words(text: String) -> String {
+    // A secret that the end cuts in two would not be seen any more.
+    let mut text = redact(&text).into_owned();
+    shorten(&mut text, REASON_BYTES);
+    text
+}
+
 fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
     let limits = &host.context.limits;
     if error.is::<Exhausted>() {
@@ -325,7 +374,7 @@ fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
     // The names in it are the guest's.
     shorten(&mut backtrace, BACKTRACE_BYTES);
     if let Some(panic) = host.panic.take() {
-        return RunError::Panicked { message: panic.message, file: panic.file, line: panic.line, backtrace };
+        return RunError::Panicked { message: guests_words(panic.message), file: panic.file, line: panic.line, backtrace };
     }
     let message = match error.downcast_ref::<Trap>() {
         Some(trap) => trap.to_string(),

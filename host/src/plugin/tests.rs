@@ -93,7 +93,7 @@ impl Bench {
 
     fn with_runs(max_runs: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::new(EngineSettings { max_runs, cache_dir: None }).unwrap();
+        let engine = Engine::new(EngineSettings { max_runs, cache_dir: None, http: HttpClient::new("") }).unwrap();
         let store = Store::open(&folder.path().join("store")).unwrap();
         Self { engine, store, telegram: Arc::default(), folder }
     }
@@ -199,7 +199,7 @@ async fn calls_are_counted_and_granted() {
     assert_eq!(bench.handle(&format!("{CALL} {CALL} {refused}"), few).await, Ok(Verdict::Done));
     assert_eq!(bench.telegram.made.lock().unwrap().len(), 1);
 
-    let none = Settings { grants: Grants { methods: Some(vec!["answer*".into()]) }, ..settings() };
+    let none = Settings { grants: Grants { methods: Some(vec!["answer*".into()]), ..Grants::default() }, ..settings() };
     assert_eq!(bench.handle(&format!("{CALL} {refused}"), none).await, Ok(Verdict::Done));
     assert_eq!(bench.telegram.made.lock().unwrap().len(), 1);
 }

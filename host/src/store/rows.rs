@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{BotId, ChatId, Conversation, Lane, PluginName, UserId};
 
 pub mod dead;
+pub mod expiry;
 pub mod fsm;
 pub mod inbox;
 pub mod kv;

@@ -47,6 +47,8 @@ impl Bench {
             grants: Grants::default(),
             limits: Limits::default(),
             methods: vec!["send*".into()],
+            http: vec![],
+            tells_expired: false,
             state_version: 1,
             catalogs: Catalogs::default(),
         };
@@ -63,7 +65,7 @@ impl Bench {
             journal: Journal::default(),
         };
         let meter = Arc::new(Meter::new(Duration::from_secs(1)));
-        Host::running(Arc::new(context), meter, &invocation, tx, Arc::new(NoCalls))
+        Host::running(Arc::new(context), meter, HttpClient::new(""), &invocation, tx, Arc::new(NoCalls))
     }
 
     fn run(&self, now: u64) -> Host {

@@ -1,0 +1,1 @@
+//! Against servers on this machine, and names that mean what a test says.
