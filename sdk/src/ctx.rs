@@ -1,6 +1,7 @@
 //! What a handler is given: the event, and everything it can ask of the host.
 
 mod message;
+mod recurring;
 mod storage;
 
 use std::cell::{Cell, RefCell};
@@ -17,6 +18,7 @@ use crate::update::{Body, Query, member};
 use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
 
 pub use message::Message;
+pub use recurring::{Recurring, SetTimer};
 pub use storage::{Scope, Storage};
 
 /// A handler's context: a [`Run`], and the state of the conversation that the event belongs to.
@@ -51,14 +53,19 @@ pub struct Ctx<S: State = NoState> {
 
 impl<S: State> Ctx<S> {
     pub(crate) fn new(invocation: Invocation) -> Result<Self, Error> {
-        Ok(Self { run: Run::new(invocation), state: state::load()? })
+        let state = match &invocation.event {
+            Event::Expired(state) => OldState::from(state.clone()).read()?,
+            _ => state::load()?,
+        };
+        Ok(Self { run: Run::new(invocation), state })
     }
 
     pub(crate) fn into_run(self) -> Run {
         self.run
     }
 
-    /// The state of this conversation: the default one where there is none.
+    /// The state of this conversation: the default one where there is none. In an `#[expired]` handler, the state that
+    /// has lived out its time.
     #[must_use]
     pub fn state(&self) -> &S {
         &self.state
@@ -129,12 +136,14 @@ impl Run {
         self.invocation.attempt
     }
 
-    /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `timer` for a timer.
+    /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `timer` for a timer,
+    /// `expired` for a state that has lived out its time.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.kind,
             Event::Timer(_) => "timer",
+            Event::Expired(_) => "expired",
             Event::Other((kind, _)) => kind,
         }
     }
@@ -234,13 +243,13 @@ impl Run {
             .map_err(|error| Error::permanent(format!("the payload of timer `{}` can't be read: {error}", timer.name)))
     }
 
-    /// The event's JSON, as Telegram sent it; empty for a timer.
+    /// The event's JSON, as Telegram sent it; empty for a timer and an expired state.
     #[must_use]
     pub fn raw(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.raw,
             Event::Other((_, json)) => json,
-            Event::Timer(_) => "",
+            Event::Timer(_) | Event::Expired(_) => "",
         }
     }
 

@@ -22,6 +22,7 @@
 //! - [`macro@plugin`]: the attributes for handlers, and what a manifest holds.
 //! - [`Ctx`] and [`Run`]: all a handler can read and do.
 //! - [`State`]: conversations that remember where they are.
+//! - [`http`]: requests to other servers.
 //! - [`keyboard`], [`t!`], [`log`]: buttons, translations, logging.
 //! - [`mod@test`]: running a plugin natively.
 //!
@@ -43,6 +44,7 @@ mod plugin;
 mod state;
 mod update;
 
+pub mod http;
 pub mod i18n;
 pub mod keyboard;
 pub mod log;
@@ -50,7 +52,7 @@ pub mod log;
 pub mod test;
 
 pub use botyard_sdk_macros::{State, plugin};
-pub use ctx::{Ctx, Message, Run, Scope, Storage};
+pub use ctx::{Ctx, Message, Recurring, Run, Scope, SetTimer, Storage};
 pub use error::{CallError, Error, Refusal};
 pub use plugin::{Handled, Plugin, Returned};
 pub use serde_json::{Value, json};
@@ -79,7 +81,7 @@ pub mod __private {
     pub use crate::bindings::botyard::types::types::{Invocation, State as Stored};
     pub use crate::bindings::export_plugin;
     pub use crate::bindings::exports::botyard::plugin::handler::Manifest;
-    pub use crate::plugin::{Matcher, Route, Table, Text};
+    pub use crate::plugin::{Every, Matcher, Route, Table, Text};
     pub use serde;
 }
 

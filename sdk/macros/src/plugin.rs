@@ -119,6 +119,7 @@ struct Settings {
     key: Option<String>,
     catalogs: Option<LitStr>,
     methods: Option<Vec<LitStr>>,
+    http: Vec<LitStr>,
 }
 
 impl Settings {
@@ -132,15 +133,10 @@ impl Settings {
                 "description" => settings.description = Some(meta.value()?.parse()?),
                 "key" => settings.key = Some(parse_key(&meta.value()?.parse()?)?),
                 "catalogs" => settings.catalogs = Some(meta.value()?.parse()?),
-                "methods" => {
-                    let list;
-                    let value = meta.value()?;
-                    bracketed!(list in value);
-                    let methods = Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?;
-                    settings.methods = Some(methods.into_iter().collect());
-                }
+                "methods" => settings.methods = Some(list(&meta)?),
+                "http" => settings.http = list(&meta)?,
                 _ => {
-                    let known = "`name`, `version`, `description`, `key`, `catalogs`, `methods`";
+                    let known = "`name`, `version`, `description`, `key`, `catalogs`, `methods`, `http`";
                     return Err(meta.error(format!("unknown argument: one of {known}")));
                 }
             }
@@ -168,6 +164,7 @@ impl Settings {
             Some(methods) => quote!(&[#(#methods),*]),
             None => quote!(&["*"]),
         };
+        let http = &self.http;
         Ok(quote! {
             ::botyard_sdk::__private::Text {
                 name: #name,
@@ -177,9 +174,18 @@ impl Settings {
                 commands: &[#(#menu),*],
                 catalogs: #catalogs,
                 methods: #methods,
+                http: &[#(#http),*],
             }
         })
     }
+}
+
+/// `name = ["…", "…"]`
+fn list(meta: &syn::meta::ParseNestedMeta<'_>) -> syn::Result<Vec<LitStr>> {
+    let list;
+    let value = meta.value()?;
+    bracketed!(list in value);
+    Ok(Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?.into_iter().collect())
 }
 
 /// The one state type of all handlers.
@@ -255,6 +261,14 @@ mod tests {
             ("mod m { #[on(\"mesage\")] fn f(ctx: &mut Ctx) {} }", "did you mean `message`?"),
             ("mod m { #[on] fn f(ctx: &mut Ctx) {} }", "name the kind of update"),
             ("mod m { #[timer] fn f(ctx: &mut Ctx) {} }", "name the timer"),
+            ("mod m { #[cron] fn f(ctx: &mut Ctx) {} }", "give the times"),
+            ("mod m { #[cron(\"0 9 * *\")] fn f(ctx: &mut Ctx) {} }", "five fields"),
+            ("mod m { #[cron(\"@daily\", missed = \"no\")] fn f(ctx: &mut Ctx) {} }", "one of \"once\""),
+            ("mod m { #[every(\"15\")] fn f(ctx: &mut Ctx) {} }", "`2h` for example"),
+            ("mod m { #[every(\"15m\", tz = \"UTC\")] fn f(ctx: &mut Ctx) {} }", "no time zone"),
+            ("mod m { #[every(\"15m\", state = S::A)] fn f(ctx: &mut Ctx<S>) {} }", "belongs to no conversation"),
+            ("mod m { #[expired(\"x\")] fn f(ctx: &mut Ctx<S>) {} }", "`#[expired]`"),
+            ("mod m { #[text(tz = \"UTC\")] fn f(ctx: &mut Ctx) {} }", "only `cron` and `every`"),
             ("mod m { #[state] fn f(ctx: &mut Ctx<S>) {} }", "name the state"),
             ("mod m { #[state(Name)] fn f(ctx: &mut Ctx<S>) {} }", "write the state with its enum"),
             ("mod m { #[state(S::Name)] fn f(ctx: &mut Ctx) {} }", "handlers take `ctx: &mut Ctx<YourState>`"),
