@@ -67,7 +67,9 @@ impl Rule {
             Self::Cron { expression, zone } => {
                 let cron = Cron::parse(expression).map_err(|problem| format!("`{expression:.80}`: {problem}"))?;
                 let zone = TimeZone::get(zone).map_err(|_| {
-                    format!("`{zone:.80}` is not the name of a time zone; expected one such as `Asia/Tashkent` or `UTC`")
+                    format!(
+                        "`{zone:.80}` is not the name of a time zone; expected one such as `Asia/Tashkent` or `UTC`"
+                    )
                 })?;
                 Ok(Recurrence(Kind::Cron(cron, zone)))
             }

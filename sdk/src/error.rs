@@ -188,7 +188,9 @@ mod tests {
         let refused = CallError::Refused { code: 400, description: "chat not found".into(), kind: Refusal::ChatGone };
         assert!(!Error::from(refused).retries());
         assert!(Error::from(CallError::Unreachable("no route".into())).retries());
-        assert!(!Error::from(HttpError::Denied("no".into())).retries() && Error::from(HttpError::Status(502)).retries());
+        assert!(
+            !Error::from(HttpError::Denied("no".into())).retries() && Error::from(HttpError::Status(502)).retries()
+        );
         assert!(Error::from("x".parse::<i32>().unwrap_err()).retries());
     }
 }

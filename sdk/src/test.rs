@@ -174,8 +174,7 @@ impl<P: Plugin> Bot<P> {
             E::UnknownOutcome(text) => wit::Error::UnknownOutcome(text),
             E::Status(status) => panic!("status {status} is an answer: `Ok(Response::new({status}, \"\"))`"),
         });
-        let response =
-            |http::Response { status, headers, body, url }| wit::Response { status, headers, body, url };
+        let response = |http::Response { status, headers, body, url }| wit::Response { status, headers, body, url };
         self.world.responses.push_back(answer.map(response));
     }
 
@@ -214,7 +213,8 @@ impl<P: Plugin> Bot<P> {
     fn run_in(&mut self, conversation: bool, event: Event) -> Outcome {
         self.events += 1;
         let (observing, taking) = self.matched(&event);
-        let mut outcome = Outcome { result: Ok(Handled::Pass), calls: Vec::new(), requests: Vec::new(), log: Vec::new() };
+        let mut outcome =
+            Outcome { result: Ok(Handled::Pass), calls: Vec::new(), requests: Vec::new(), log: Vec::new() };
         if !observing.is_empty() {
             self.run_once(conversation, event.clone(), observing, &mut outcome);
         }

@@ -27,6 +27,9 @@ const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_build_info", Gauge, "Always 1; the version is a label"),
     ("botyard_commit_conflicts_total", Counter, "Runs done again because what they had read has changed meanwhile"),
     ("botyard_events_total", Counter, "Events whose turn came, by outcome"),
+    ("botyard_expired_total", Counter, "Values and states that have lived out their time, by what they were"),
+    ("botyard_http_requests_total", Counter, "HTTP requests of plugins, by plugin and outcome"),
+    ("botyard_http_seconds", Histogram, "Time that an HTTP request of a plugin took, redirections included, by plugin"),
     ("botyard_lanes", Gauge, "Conversations with events that wait or are being handled"),
     ("botyard_reloads_total", Counter, "New versions of plugins that were to be loaded, by plugin and outcome"),
     ("botyard_run_cpu_seconds", Histogram, "Processor time of one run, by plugin"),
@@ -45,6 +48,7 @@ const ALL: &[(&str, Kind, &str)] = &[
         Counter,
         "Commits since the start, by how far they are: applied, and of these durable",
     ),
+    ("botyard_timers_total", Counter, "Times of timers that came, by outcome: fired, or missed and not made up for"),
     ("botyard_updates_total", Counter, "Updates that Telegram has handed over, by outcome"),
 ];
 

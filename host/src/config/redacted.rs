@@ -69,7 +69,8 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     }
     out.value("http", &http.iter().map(ToString::to_string).collect());
 
-    let Limits { memory, cpu, time, state, value, calls, log, http_bytes, http_calls, http_per_minute } = &plugin.limits;
+    let Limits { memory, cpu, time, state, value, calls, log, http_bytes, http_calls, http_per_minute } =
+        &plugin.limits;
     out.section(&format!("{name}.limits"));
     out.text("memory", &show_bytes(*memory));
     out.text("cpu", &show_duration(*cpu));

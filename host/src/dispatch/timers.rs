@@ -58,10 +58,7 @@ pub(super) async fn run(
 }
 
 /// Fires what is due. Answers with the due time of the next timer.
-async fn fire_due(
-    context: &Context,
-    arrivals: &mpsc::UnboundedSender<Vec<Lane>>,
-) -> Result<Option<u64>, store::Error> {
+async fn fire_due(context: &Context, arrivals: &mpsc::UnboundedSender<Vec<Lane>>) -> Result<Option<u64>, store::Error> {
     let (store, bot) = (&context.store, context.bot);
     let from = timer::bot_prefix(bot);
     let to = prefix_end(&from);

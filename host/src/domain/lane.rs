@@ -28,9 +28,10 @@ impl Lane {
     #[must_use]
     pub fn of_task(plugin: &PluginName) -> Self {
         // FNV-1a. Two plugins that met here would only wait for each other.
-        let hash = plugin.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash = plugin
+            .as_str()
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         Lane::Task(hash.cast_signed())
     }
 

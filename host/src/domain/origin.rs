@@ -27,12 +27,13 @@ pub enum Server {
 }
 
 /// Origins that a manifest declares or an operator grants: `https://api.pay.example`, `http://localhost:8080`,
-/// `https://*.pay.example`, and `https://*` for any.
+/// `https://*.pay.example`, and `https://*` for any; `:*` for any port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginPattern {
     tls: bool,
     server: ServerPattern,
-    port: u16,
+    /// `None` for any.
+    port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +93,7 @@ impl OriginPattern {
             }
             (ServerPattern::Below(_), Server::Address(_)) => false,
         };
-        is_it && self.tls == origin.tls && self.port == origin.port
+        is_it && self.tls == origin.tls && self.port.is_none_or(|port| port == origin.port)
     }
 
     /// Whether it stands for this origin and no other.
@@ -114,7 +115,7 @@ impl OriginPattern {
             }
             (mine, theirs) => mine == theirs,
         };
-        is_it && self.tls == other.tls && self.port == other.port
+        is_it && self.tls == other.tls && (self.port.is_none() || self.port == other.port)
     }
 }
 
@@ -129,6 +130,7 @@ impl FromStr for OriginPattern {
 impl OriginPattern {
     fn read(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
+        let (rest, any_port) = rest.strip_suffix(":*").map_or((rest, false), |rest| (rest, true));
         let (rest, wild) = match rest.strip_prefix('*') {
             Some(rest) if rest.is_empty() || rest.starts_with(':') => (format!("any{rest}"), "*"),
             Some(rest) => (rest.strip_prefix('.')?.to_owned(), "*."),
@@ -147,19 +149,23 @@ impl OriginPattern {
             (_, Server::Name(name)) if name.contains('.') => ServerPattern::Below(name),
             _ => return None,
         };
-        Some(Self { tls, server, port })
+        Some(Self { tls, server, port: (!any_port).then_some(port) })
     }
 }
 
-fn write(f: &mut fmt::Formatter<'_>, tls: bool, server: &dyn fmt::Display, port: u16) -> fmt::Result {
+fn write(f: &mut fmt::Formatter<'_>, tls: bool, server: &dyn fmt::Display, port: Option<u16>) -> fmt::Result {
     let (scheme, default) = if tls { ("https", 443) } else { ("http", 80) };
     write!(f, "{scheme}://{server}")?;
-    if port == default { Ok(()) } else { write!(f, ":{port}") }
+    match port {
+        None => f.write_str(":*"),
+        Some(port) if port == default => Ok(()),
+        Some(port) => write!(f, ":{port}"),
+    }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write(f, self.tls, &self.server, self.port)
+        write(f, self.tls, &self.server, Some(self.port))
     }
 }
 
@@ -209,6 +215,8 @@ mod tests {
             ("https://*.pay.example", "https://xpay.example/", false),
             ("https://*", "https://anything.example/", true),
             ("https://*", "http://anything.example/", false),
+            ("https://a.example:*", "https://a.example:8443/", true),
+            ("https://a.example:*", "https://b.example/", false),
             ("https://*:8443", "https://anything.example:8443/", true),
             ("http://localhost:8080", "http://localhost:8080/", true),
             ("http://127.0.0.1:8080", "http://127.1:8080/", true),
@@ -224,9 +232,22 @@ mod tests {
     #[test]
     fn what_is_no_origin_is_refused() {
         for text in [
-            "", "api.pay.example", "https://", "ftp://a.example", "https://a.example/", "https://a.example/v1",
-            "https://a.example?x", "https://u:p@a.example", "https://*.com", "https://*.", "https://*a.example",
-            "https://a.*.example", "https://a b.example", "https://a.example:99999", "https://*.10.0.0.1", "//a.example",
+            "",
+            "api.pay.example",
+            "https://",
+            "ftp://a.example",
+            "https://a.example/",
+            "https://a.example/v1",
+            "https://a.example?x",
+            "https://u:p@a.example",
+            "https://*.com",
+            "https://*.",
+            "https://*a.example",
+            "https://a.*.example",
+            "https://a b.example",
+            "https://a.example:99999",
+            "https://*.10.0.0.1",
+            "//a.example",
         ] {
             assert!(text.parse::<OriginPattern>().is_err(), "{text}");
         }
@@ -235,7 +256,12 @@ mod tests {
     #[test]
     fn patterns_are_shown_as_they_are_written() {
         for text in [
-            "https://a.example", "http://localhost:8080", "https://*.a.example:1", "https://*", "http://[::1]:80",
+            "https://a.example",
+            "http://localhost:8080",
+            "https://*.a.example:1",
+            "https://*",
+            "http://*:*",
+            "http://[::1]:80",
         ] {
             let shown = text.parse::<OriginPattern>().unwrap().to_string();
             assert_eq!(shown, text.trim_end_matches(":80"), "{text}");

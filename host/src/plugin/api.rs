@@ -14,10 +14,10 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::bindings::botyard::types::types;
-use super::limits::MemoryGuard;
-use super::meter::Meter;
 use super::http::HttpClient;
 use super::journal::Cursor;
+use super::limits::MemoryGuard;
+use super::meter::Meter;
 use super::run::Invocation;
 use super::version::Context;
 use super::{Journal, Outbound};

@@ -195,7 +195,9 @@ impl HttpClient {
         let origin = Origin::of(url)
             .ok_or_else(|| Error::Invalid("the URL begins with neither https:// nor http://".to_owned()))?;
         if self.is_telegram(&origin) {
-            return Err(Error::Denied(format!("{origin} is the Bot API, which only the host talks to: use its methods")));
+            return Err(Error::Denied(format!(
+                "{origin} is the Bot API, which only the host talks to: use its methods"
+            )));
         }
         reach.check(&origin).map_err(Error::Denied)?;
         if let Server::Address(address) = origin.server
@@ -227,7 +229,8 @@ impl HttpClient {
     fn take_turn(&self, plugin: &PluginName, per_minute: u32) -> Result<(), Error> {
         let now = Instant::now();
         let mut paces = self.0.paces.lock().unwrap_or_else(PoisonError::into_inner);
-        let quota = Quota::new(f64::from(per_minute), MINUTE, per_minute).map(|quota| quota.at_most(per_minute, MINUTE));
+        let quota =
+            Quota::new(f64::from(per_minute), MINUTE, per_minute).map(|quota| quota.at_most(per_minute, MINUTE));
         let pace = paces.entry(plugin.clone()).or_default();
         match quota {
             Some(quota) if pace.ready_at(&quota, 1, now) <= now => {
@@ -282,7 +285,9 @@ impl Hop {
         }
         if request.body.len() as u64 > most_bytes {
             let size = request.body.len();
-            return Err(Error::Limited(format!("the request has {size} bytes; at most {most_bytes} are sent (`limits.http_bytes`)")));
+            return Err(Error::Limited(format!(
+                "the request has {size} bytes; at most {most_bytes} are sent (`limits.http_bytes`)"
+            )));
         }
         // Its text may hold a secret.
         let mut url = Url::parse(&request.url).map_err(|error| invalid(format!("the URL is not valid: {error}")))?;
@@ -314,7 +319,8 @@ impl Hop {
         }
         let Some(location) = answer.headers().get(LOCATION) else { return Ok(None) };
         let next = location.to_str().ok().and_then(|location| self.url.join(location).ok());
-        let mut next = next.ok_or_else(|| Error::UnknownOutcome("the answer redirects to what is no URL".to_owned()))?;
+        let mut next =
+            next.ok_or_else(|| Error::UnknownOutcome("the answer redirects to what is no URL".to_owned()))?;
         next.set_fragment(None);
         Ok(Some(next))
     }

@@ -65,25 +65,14 @@ impl<A: Clone> Log<A> {
         let entries = self.entries();
         let found = entries.iter().enumerate().position(|(index, entry)| {
             let counts = !entry.forgotten && (entry.settled || entry.attempt == attempt);
-            counts
-                && !cursor.0.contains(&index)
-                && entry.plugin == *plugin
-                && entry.what == what
-                && entry.how == how
+            counts && !cursor.0.contains(&index) && entry.plugin == *plugin && entry.what == what && entry.how == how
         })?;
         cursor.0.push(found);
         Some(entries[found].answer.clone())
     }
 
     /// Notes that a call begins; answers with its place.
-    pub(super) fn begin(
-        &self,
-        cursor: &mut Cursor,
-        attempt: u32,
-        plugin: &PluginName,
-        what: &str,
-        how: &str,
-    ) -> usize {
+    pub(super) fn begin(&self, cursor: &mut Cursor, attempt: u32, plugin: &PluginName, what: &str, how: &str) -> usize {
         let mut entries = self.entries();
         entries.push(Entry {
             plugin: plugin.clone(),

@@ -315,7 +315,20 @@ mod tests {
             daily(wire::ScheduleRule::EveryMs(5)),
         ];
         let text = Manifest::check(broken).unwrap_err();
-        for part in ["`25` as hour", "5ms", "two schedules", "`api.pay.example`", "`Message`", "`privat`", "`/start`", "`(`", "`person`", "`../getMe`", "`Start`", "filter 1"] {
+        for part in [
+            "`25` as hour",
+            "5ms",
+            "two schedules",
+            "`api.pay.example`",
+            "`Message`",
+            "`privat`",
+            "`/start`",
+            "`(`",
+            "`person`",
+            "`../getMe`",
+            "`Start`",
+            "filter 1",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

@@ -374,7 +374,12 @@ fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
     // The names in it are the guest's.
     shorten(&mut backtrace, BACKTRACE_BYTES);
     if let Some(panic) = host.panic.take() {
-        return RunError::Panicked { message: guests_words(panic.message), file: panic.file, line: panic.line, backtrace };
+        return RunError::Panicked {
+            message: guests_words(panic.message),
+            file: panic.file,
+            line: panic.line,
+            backtrace,
+        };
     }
     let message = match error.downcast_ref::<Trap>() {
         Some(trap) => trap.to_string(),

@@ -112,6 +112,9 @@ impl Context {
     pub(super) fn warnings(&self) -> Vec<String> {
         let reach = Reach { plugin: &self.name, declared: &self.http, granted: &self.grants.http };
         let exact = self.methods.iter().filter(|method| !method.ends_with('*'));
-        exact.filter_map(|method| grants::check(&self.name, &self.methods, &self.grants, method).err()).chain(reach.warnings()).collect()
+        exact
+            .filter_map(|method| grants::check(&self.name, &self.methods, &self.grants, method).err())
+            .chain(reach.warnings())
+            .collect()
     }
 }

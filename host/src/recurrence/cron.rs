@@ -97,7 +97,8 @@ impl Cron {
     /// The first time on this day that comes after `now`.
     fn on(&self, date: Date, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
         let times = bits(self.hours).flat_map(|hour| bits(self.minutes).map(move |minute| (hour, minute)));
-        let instants = times.flat_map(|(hour, minute)| self.instants(date.to_datetime(Time::constant(hour, minute, 0, 0)), zone));
+        let instants =
+            times.flat_map(|(hour, minute)| self.instants(date.to_datetime(Time::constant(hour, minute, 0, 0)), zone));
         instants.filter(|instant| *instant > now).min()
     }
 

@@ -40,18 +40,38 @@ fn times(expression: &str, zone: &str, from: &str, n: usize) -> Vec<String> {
 #[test]
 fn the_next_time_is_what_the_clock_on_the_wall_says() {
     for (expression, zone, from, expect) in [
-        ("0 9 * * *", "Asia/Tashkent", "2025-03-01T03:59:59.999Z", ["2025-03-01 09:00 +05:00", "2025-03-02 09:00 +05:00"]),
+        (
+            "0 9 * * *",
+            "Asia/Tashkent",
+            "2025-03-01T03:59:59.999Z",
+            ["2025-03-01 09:00 +05:00", "2025-03-02 09:00 +05:00"],
+        ),
         ("0 9 * * *", "Asia/Tashkent", "2025-03-01T04:00:00Z", ["2025-03-02 09:00 +05:00", "2025-03-03 09:00 +05:00"]),
-        ("*/15 10-11 * * mon-fri", "UTC", "2025-03-07T11:40:00Z", ["2025-03-07 11:45 +00:00", "2025-03-10 10:00 +00:00"]),
+        (
+            "*/15 10-11 * * mon-fri",
+            "UTC",
+            "2025-03-07T11:40:00Z",
+            ["2025-03-07 11:45 +00:00", "2025-03-10 10:00 +00:00"],
+        ),
         ("0 0 29 2 *", "UTC", "2097-01-01T00:00:00Z", ["2104-02-29 00:00 +00:00", "2108-02-29 00:00 +00:00"]),
         // Both kinds of day: one of them is enough.
         ("0 0 13 * FRI", "UTC", "2025-06-12T00:00:00Z", ["2025-06-13 00:00 +00:00", "2025-06-20 00:00 +00:00"]),
         ("0 0 */2 * fri", "UTC", "2025-06-12T00:00:00Z", ["2025-06-13 00:00 +00:00", "2025-06-27 00:00 +00:00"]),
         ("5/20 0 1 jan,jul 7,1", "UTC", "2025-01-01T00:05:00Z", ["2025-01-01 00:25 +00:00", "2025-01-01 00:45 +00:00"]),
-        ("@monthly", "America/New_York", "2025-03-01T05:00:00Z", ["2025-04-01 00:00 -04:00", "2025-05-01 00:00 -04:00"]),
+        (
+            "@monthly",
+            "America/New_York",
+            "2025-03-01T05:00:00Z",
+            ["2025-04-01 00:00 -04:00", "2025-05-01 00:00 -04:00"],
+        ),
         // The clock jumps from 2 to 3 on the 30th: what it jumps over comes right after, once.
         ("30 2 * * *", "Europe/Berlin", "2025-03-29T12:00:00Z", ["2025-03-30 03:00 +02:00", "2025-03-31 02:30 +02:00"]),
-        ("*/10 2 * * *", "Europe/Berlin", "2025-03-30T00:59:00Z", ["2025-03-30 03:00 +02:00", "2025-03-31 02:00 +02:00"]),
+        (
+            "*/10 2 * * *",
+            "Europe/Berlin",
+            "2025-03-30T00:59:00Z",
+            ["2025-03-30 03:00 +02:00", "2025-03-31 02:00 +02:00"],
+        ),
         ("0 3 * * *", "Europe/Berlin", "2025-03-29T12:00:00Z", ["2025-03-30 03:00 +02:00", "2025-03-31 03:00 +02:00"]),
         // From 3 back to 2 on the 26th: the first of the two counts.
         ("30 2 * * *", "Europe/Berlin", "2025-10-25T12:00:00Z", ["2025-10-26 02:30 +02:00", "2025-10-27 02:30 +01:00"]),
@@ -60,7 +80,12 @@ fn the_next_time_is_what_the_clock_on_the_wall_says() {
         ("30 * * * *", "Europe/Berlin", "2025-10-26T00:00:00Z", ["2025-10-26 02:30 +02:00", "2025-10-26 02:30 +01:00"]),
         ("30 * * * *", "Europe/Berlin", "2025-03-30T00:00:00Z", ["2025-03-30 01:30 +01:00", "2025-03-30 03:30 +02:00"]),
         // Half an hour back; and a whole day that was not.
-        ("45 1 * * *", "Australia/Lord_Howe", "2025-04-05T00:00:00Z", ["2025-04-06 01:45 +11:00", "2025-04-07 01:45 +10:30"]),
+        (
+            "45 1 * * *",
+            "Australia/Lord_Howe",
+            "2025-04-05T00:00:00Z",
+            ["2025-04-06 01:45 +11:00", "2025-04-07 01:45 +10:30"],
+        ),
         ("0 9 * * *", "Pacific/Apia", "2011-12-29T12:00:00Z", ["2011-12-29 09:00 -10:00", "2011-12-31 00:00 +14:00"]),
     ] {
         assert_eq!(times(expression, zone, from, 2), expect, "{expression} in {zone} after {from}");
@@ -108,7 +133,11 @@ fn what_was_missed_is_made_up_for_once_or_not_at_all() {
         (Misfire::Skip, 2, false, 10),
         (Misfire::Skip, 10, false, 20),
     ] {
-        assert_eq!(ten.turn(misfire, due, due + late * MINUTE), (counts, Some(due + next * MINUTE)), "{misfire:?} {late}");
+        assert_eq!(
+            ten.turn(misfire, due, due + late * MINUTE),
+            (counts, Some(due + next * MINUTE)),
+            "{misfire:?} {late}"
+        );
     }
     let daily = cron("0 9 * * *", "UTC");
     let due = millis("2025-03-01T09:00:00Z");
@@ -133,8 +162,7 @@ fn strikes(fields: &[String; 5], shown: DateTime) -> bool {
         })
     };
     let [minute, hour, day, month, weekday] = fields;
-    let (on_day, on_weekday) =
-        (has(day, shown.day()), has(weekday, shown.weekday().to_sunday_zero_offset()));
+    let (on_day, on_weekday) = (has(day, shown.day()), has(weekday, shown.weekday().to_sunday_zero_offset()));
     let days = if day == "*" || weekday == "*" { on_day && on_weekday } else { on_day || on_weekday };
     has(minute, shown.minute()) && has(hour, shown.hour()) && has(month, shown.month()) && days
 }

@@ -212,7 +212,8 @@ impl Arguments {
         if !cure.is_empty() {
             return Err(syn::Error::new_spanned(&attr.meta, cure));
         }
-        if let Some(missed) = self.missed.as_ref().filter(|missed| !["once", "skip"].contains(&missed.value().as_str())) {
+        if let Some(missed) = self.missed.as_ref().filter(|missed| !["once", "skip"].contains(&missed.value().as_str()))
+        {
             let message = "one of \"once\" (one event for all times that were missed) and \"skip\"";
             return Err(syn::Error::new(missed.span(), message));
         }

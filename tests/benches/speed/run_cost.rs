@@ -80,7 +80,8 @@ impl Outbound for Nobody {
 
 impl Bench {
     fn new() -> Self {
-        let engine = Engine::new(EngineSettings { max_runs: PARALLEL, cache_dir: None, http: HttpClient::new("") }).expect("an engine");
+        let engine = Engine::new(EngineSettings { max_runs: PARALLEL, cache_dir: None, http: HttpClient::new("") })
+            .expect("an engine");
         let settings = Settings {
             config: serde_json::json!({}),
             secrets: Default::default(),

@@ -66,6 +66,7 @@ fn declared(plugin: &PluginName, schedule: &Schedule) -> (u64, TimerRow) {
 /// Always the same for a name, and never that of a timer that a run has set: those are made of small numbers.
 fn id(plugin: &PluginName, name: &str) -> u64 {
     let bytes = plugin.as_str().bytes().chain([0]).chain(name.bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     hash | 1 << 63
 }

@@ -30,7 +30,8 @@ impl Host {
         let changes = !["GET", "HEAD", "OPTIONS"].iter().any(|method| request.method.eq_ignore_ascii_case(method));
         let (what, how) = if changes { fingerprint(&request) } else { Default::default() };
         let plugin = &context.name;
-        if changes && let Some(answer) = run.journal.http.recall(&mut run.http_cursor, run.attempt, plugin, &what, &how) {
+        if changes && let Some(answer) = run.journal.http.recall(&mut run.http_cursor, run.attempt, plugin, &what, &how)
+        {
             let lost = "an earlier attempt at this event ended before the answer came";
             return answer.unwrap_or_else(|| Err(Error::UnknownOutcome(lost.to_owned())));
         }
@@ -45,8 +46,7 @@ impl Host {
             per_minute: limits.http_per_minute,
             deadline: run.deadline - REST.min(left / 10),
         };
-        let place =
-            changes.then(|| run.journal.http.begin(&mut run.http_cursor, run.attempt, plugin, &what, &how));
+        let place = changes.then(|| run.journal.http.begin(&mut run.http_cursor, run.attempt, plugin, &what, &how));
         let task = {
             let context = Arc::clone(&context);
             // A task of its own: what this future is polled on is the guest's small stack, and its time is the guest's.
@@ -56,10 +56,9 @@ impl Host {
             })
         };
         let _stop = StopOnDrop(task.abort_handle());
-        let Exchange { result, reached } = task.await.unwrap_or_else(|error| Exchange {
-            result: Err(Error::UnknownOutcome(error.to_string())),
-            reached: true,
-        });
+        let Exchange { result, reached } = task
+            .await
+            .unwrap_or_else(|error| Exchange { result: Err(Error::UnknownOutcome(error.to_string())), reached: true });
         let result = result.map_err(without_secrets);
         if let Some(place) = place {
             run.journal.http.finish(place, &result, reached, settled(&result));

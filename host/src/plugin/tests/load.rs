@@ -127,7 +127,9 @@ fn the_operators_words_come_before_the_plugins() {
 fn a_compiled_plugin_is_taken_from_the_cache_and_made_anew_when_that_is_damaged() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");
-    let engine = || Engine::new(EngineSettings { max_runs: 1, cache_dir: Some(cache.clone()), http: HttpClient::new("") }).unwrap();
+    let engine = || {
+        Engine::new(EngineSettings { max_runs: 1, cache_dir: Some(cache.clone()), http: HttpClient::new("") }).unwrap()
+    };
     let wasm = Guest::default().module();
     let load = || engine().load(name(), &wasm, settings()).unwrap();
     let entry = || {
@@ -159,7 +161,12 @@ fn a_cache_that_others_can_write_to_is_not_used() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let engine = Engine::new(EngineSettings { max_runs: 1, cache_dir: Some(folder.path().to_owned()), http: HttpClient::new("") }).unwrap();
+    let engine = Engine::new(EngineSettings {
+        max_runs: 1,
+        cache_dir: Some(folder.path().to_owned()),
+        http: HttpClient::new(""),
+    })
+    .unwrap();
     engine.load(name(), &Guest::default().module(), settings()).unwrap();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
