@@ -64,9 +64,10 @@ mod reaches {
     }
 
     #[command("hold")]
-    fn hold(ctx: &mut Ctx<Held>) -> Handled {
+    fn hold(ctx: &mut Ctx<Held>) -> Result<Handled, Error> {
+        ctx.storage().chat().set_for("word", ctx.args(), Duration::from_secs(1))?;
         ctx.reply("held");
-        ctx.goto(Held::Since { word: ctx.args().to_owned() })
+        Ok(ctx.goto(Held::Since { word: ctx.args().to_owned() }))
     }
 
     #[expired(state = Held::Since { .. })]
