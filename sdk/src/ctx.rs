@@ -1,8 +1,8 @@
 //! What a handler is given: the event, and everything it can ask of the host.
 
 mod message;
-mod recurring;
 mod storage;
+mod timers;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -18,8 +18,8 @@ use crate::update::{Body, Query, member};
 use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
 
 pub use message::Message;
-pub use recurring::{Recurring, SetTimer};
 pub use storage::{Scope, Storage};
+pub use timers::{Recurring, SetTimer};
 
 /// A handler's context: a [`Run`], and the state of the conversation that the event belongs to.
 ///
@@ -437,36 +437,6 @@ impl Run {
         Storage::new(self)
     }
 
-    /// Sets a durable timer: after `delay` the `#[timer("name")]` handler runs in this conversation. Answers with the
-    /// timer's id.
-    ///
-    /// ```
-    /// # use botyard_sdk::prelude::*;
-    /// fn remind(ctx: &Run) -> Result<u64, Error> {
-    ///     ctx.after("reminder", Duration::from_secs(600), &ctx.args())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// When the payload can't be written as JSON, or the host refuses the timer.
-    pub fn after(&self, name: &str, delay: Duration, payload: impl Serialize) -> Result<u64, Error> {
-        host::timer_after(name, millis(delay), &payload_bytes(name, &payload)?).map_err(Error::permanent)
-    }
-
-    /// As [`after`](Self::after), at a moment.
-    ///
-    /// # Errors
-    /// As [`after`](Self::after).
-    pub fn at(&self, name: &str, when: SystemTime, payload: impl Serialize) -> Result<u64, Error> {
-        let due = when.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        host::timer_at(name, millis(due), &payload_bytes(name, &payload)?).map_err(Error::permanent)
-    }
-
-    /// Cancels a timer of this plugin; false if there is none with this id any more.
-    pub fn cancel(&self, timer: u64) -> bool {
-        host::timer_cancel(timer)
-    }
-
     /// Waits. The conversation waits too; nothing else does. Bounded by the run's time limit.
     pub fn sleep(&self, time: Duration) {
         host::sleep(millis(time));
@@ -591,11 +561,6 @@ impl From<&str> for ChatTarget {
 
 fn to_json(params: &impl Serialize) -> Result<String, CallError> {
     serde_json::to_string(params).map_err(|error| CallError::Invalid(error.to_string()))
-}
-
-fn payload_bytes(name: &str, payload: &impl Serialize) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(payload)
-        .map_err(|error| Error::permanent(format!("the payload of timer `{name}` can't be written: {error}")))
 }
 
 fn millis(time: Duration) -> u64 {

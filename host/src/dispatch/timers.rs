@@ -10,7 +10,6 @@ mod declared;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
 
 use super::routes::Routes;
@@ -138,9 +137,4 @@ fn go_on(row: &TimerRow, repeat: &Repeat, due: u64, now: u64) -> (bool, Option<u
             (false, Some(now.saturating_add(3_600_000)))
         }
     }
-}
-
-/// All of a range, however much it is.
-fn all(store: &store::Store, prefix: &[u8]) -> Result<Vec<(Bytes, Bytes)>, store::Error> {
-    store.scan_prefix(prefix, usize::MAX)
 }

@@ -103,7 +103,6 @@ pub(crate) fn increment(scope: Scope, key: &str, by: i64) -> Result<i64, String>
     })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the host's signature")]
 pub(crate) fn compare_and_set(
     scope: Scope,
     key: &str,
@@ -151,7 +150,6 @@ pub(crate) fn timer_at(name: &str, unix_ms: u64, payload: &[u8]) -> Result<u64, 
     set_timer(name, unix_ms, Rule::Once, Owner::Conversation, payload)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the host's signature")]
 fn set_timer(name: &str, due: u64, rule: Rule, owner: Owner, payload: &[u8]) -> Result<u64, String> {
     with(|world| {
         if !matches!(rule, Rule::Once) {

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use super::all;
 use crate::clock::unix_millis;
 use crate::dispatch::routes::Routes;
 use crate::domain::{BotId, Conversation, Lane, PluginName};
@@ -20,7 +19,7 @@ pub(super) async fn keep(store: &Store, bot: BotId, routes: &Routes) -> Result<(
         wanted.extend(plugin.manifest.schedules.iter().map(|schedule| declared(&plugin.name, schedule)));
     }
     let mut ops = Vec::new();
-    for (key, due) in all(store, &timer::declared_prefix(bot))? {
+    for (key, due) in store.scan_prefix(&timer::declared_prefix(bot), usize::MAX)? {
         let (Some(id), Some(due)) = (number_of(&key), timer::parse_due(&due)) else { continue };
         let row = store.get(&timer::key(bot, due, id))?.and_then(|value| TimerRow::decode(&value).ok());
         if row.is_some() && wanted.get(&id) == row.as_ref() {

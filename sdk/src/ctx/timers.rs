@@ -1,10 +1,10 @@
-//! Timers that recur, and looking through timers.
+//! Timers: those that come once, those that recur, and looking through them.
 
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use super::{Run, millis, payload_bytes};
+use super::{Run, millis};
 use crate::bindings::botyard::schedule::timers::{Misfire, Owner, Rule};
 use crate::{Error, host};
 
@@ -73,6 +73,36 @@ impl<'a> Recurring<'a> {
 }
 
 impl Run {
+    /// Sets a durable timer: after `delay` the `#[timer("name")]` handler runs in this conversation. Answers with the
+    /// timer's id.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn remind(ctx: &Run) -> Result<u64, Error> {
+    ///     ctx.after("reminder", Duration::from_secs(600), &ctx.args())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When the payload can't be written as JSON, or the host refuses the timer.
+    pub fn after(&self, name: &str, delay: Duration, payload: impl Serialize) -> Result<u64, Error> {
+        host::timer_after(name, millis(delay), &payload_bytes(name, &payload)?).map_err(Error::permanent)
+    }
+
+    /// As [`after`](Self::after), at a moment.
+    ///
+    /// # Errors
+    /// As [`after`](Self::after).
+    pub fn at(&self, name: &str, when: SystemTime, payload: impl Serialize) -> Result<u64, Error> {
+        let due = when.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        host::timer_at(name, millis(due), &payload_bytes(name, &payload)?).map_err(Error::permanent)
+    }
+
+    /// Cancels a timer of this plugin; false if there is none with this id any more.
+    pub fn cancel(&self, timer: u64) -> bool {
+        host::timer_cancel(timer)
+    }
+
     /// A timer that recurs at the times of a cron expression (minute, hour, day of the month, month, day of the week)
     /// in a time zone. Its events come to the `#[timer("name")]` handler, in this conversation.
     ///
@@ -134,4 +164,9 @@ fn listed(owner: Owner) -> Vec<SetTimer> {
         recurs: !matches!(entry.rule, Rule::Once),
     };
     host::timer_list(owner).into_iter().map(timer).collect()
+}
+
+fn payload_bytes(name: &str, payload: &impl Serialize) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(payload)
+        .map_err(|error| Error::permanent(format!("the payload of timer `{name}` can't be written: {error}")))
 }
