@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use botyard::domain::{BotId, ChatId, Conversation, Lane, PluginName};
 use botyard::plugin::{
-    CallError, Engine, EngineSettings, Event, Grants, Invocation, Journal, Limits, Outbound, Plugin, Settings, Update,
-    Verdict,
+    CallError, Engine, EngineSettings, Event, Grants, HttpClient, Invocation, Journal, Limits, Outbound, Plugin,
+    Settings, Update, Verdict,
 };
 use botyard::store::rows::inbox::{self, InboxRow, StoredEvent};
 use botyard::store::rows::outbox::{self, Delivery, OutboxRow, Priority};
