@@ -145,7 +145,7 @@ impl Start {
     ) -> anyhow::Result<()> {
         let Self { client, store, files, origin } = self;
         let bot = origin.access.token.bot_id();
-        let loader = Arc::new(plugins::Loader::new(&config)?);
+        let loader = Arc::new(plugins::Loader::new(&config, &origin.access.api_base)?);
         let versions = versions::Versions::new(loader, &config, store.clone(), bot);
         let (loaded, username) = tokio::select! {
             biased;

@@ -10,8 +10,10 @@ mod age;
 mod answers;
 mod breaker;
 mod chats;
+mod expiry;
 mod hot;
 mod lanes;
+mod own;
 mod routes;
 mod run;
 mod timers;
@@ -123,6 +125,7 @@ impl Dispatcher {
             resumed: Arc::default(),
             journals: std::sync::Mutex::default(),
             timer_set: Arc::default(),
+            expiry: Arc::default(),
         };
         let dispatcher = Self {
             context: Arc::new(context),
@@ -148,6 +151,7 @@ impl Dispatcher {
     /// Lets other plugins, or other versions, serve. Events under way end with the ones they began with.
     pub fn set_routes(&self, routes: Routes) {
         self.context.routes.store(Arc::new(routes));
+        self.context.timer_set.notify_one();
         // Another version begins anew.
         let rested = !self.context.end_rests().is_empty();
         if rested || !self.context.paused.load().is_empty() {
@@ -174,12 +178,8 @@ impl Dispatcher {
     /// # Errors
     /// When the store fails.
     pub async fn run(&self, arrivals: Arrivals, mut stop: watch::Receiver<bool>) -> Result<(), store::Error> {
-        let timers = tokio::spawn({
-            let (context, arrivals, stop) = (self.context.clone(), self.arrivals.clone(), stop.clone());
-            async move {
-                timers::run(context.store.clone(), context.bot, arrivals, &context.timer_set, stop).await;
-            }
-        });
+        let timers = tokio::spawn(timers::run(self.context.clone(), self.arrivals.clone(), stop.clone()));
+        let expiry = tokio::spawn(expiry::run(self.context.clone(), self.arrivals.clone(), stop.clone()));
         let mut running = JoinSet::new();
         let result = self.turns(arrivals, &mut running, &mut stop).await;
         if result.is_ok() && !running.is_empty() {
@@ -191,6 +191,7 @@ impl Dispatcher {
         }
         running.shutdown().await;
         timers.abort();
+        expiry.abort();
         result
     }
 

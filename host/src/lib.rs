@@ -18,7 +18,7 @@
 //! - [`telegram`] · [`files`]
 //! - [`i18n`] · [`store`]
 //! - [`config`]
-//! - [`limit`] · [`backoff`] · [`clock`] · [`domain`] · [`guard`]
+//! - [`limit`] · [`backoff`] · [`clock`] · [`domain`] · [`guard`] · [`recurrence`]
 
 pub mod admin;
 pub mod app;
@@ -36,6 +36,7 @@ pub mod intake;
 pub mod limit;
 pub mod operate;
 pub mod plugin;
+pub mod recurrence;
 pub mod reload;
 pub mod sender;
 pub mod simulator;

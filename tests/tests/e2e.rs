@@ -6,6 +6,7 @@
 mod e2e {
     mod answers;
     mod broadcast;
+    mod capabilities;
     mod chats;
     mod conversations;
     mod crash;

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use crate::config::{self, Config};
 use crate::domain::PluginName;
-use crate::plugin::{self, Broadcasting, Engine, EngineSettings, Grants, Limits, Plugin, Settings};
+use crate::plugin::{self, Broadcasting, Engine, EngineSettings, Grants, HttpClient, Limits, Plugin, Settings};
 
 /// Loads plugins with one engine.
 pub(super) struct Loader {
@@ -15,10 +15,12 @@ pub(super) struct Loader {
 }
 
 impl Loader {
-    pub(super) fn new(config: &Config) -> anyhow::Result<Self> {
+    /// The plugins' HTTP requests go anywhere but to the Bot API.
+    pub(super) fn new(config: &Config, api_base: &str) -> anyhow::Result<Self> {
         let engine = Engine::new(EngineSettings {
             max_runs: config.dispatch.concurrency,
             cache_dir: Some(cache_dir(&config.store.path)),
+            http: HttpClient::new(api_base),
         })?;
         Ok(Self { engine })
     }
@@ -44,7 +46,7 @@ impl Loader {
         let plugin = tokio::task::spawn_blocking(load).await??;
         tracing::info!(plugin = %plugin.name, version = %plugin.version, "plugin loaded");
         for mend in &plugin.warnings {
-            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares a method that it is not granted");
+            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares what it is not granted");
         }
         Ok(plugin)
     }
@@ -64,6 +66,7 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
                 config::Broadcasting::Free => Broadcasting::Free,
                 config::Broadcasting::Paid => Broadcasting::Paid,
             },
+            http: entry.grants.http.clone(),
         },
         limits: Limits {
             memory: limits.memory,
@@ -75,6 +78,9 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             log: limits.log,
             upload: limits.upload,
             download: limits.download,
+            http_bytes: limits.http_bytes,
+            http_calls: limits.http_calls,
+            http_per_minute: limits.http_per_minute,
             ..Limits::default()
         },
         locales_dir: i18n.locales.clone(),

@@ -16,7 +16,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
 use super::breaker::Breaker;
+use super::expiry as expiry_task;
 use super::hot::HotKeys;
+use super::own;
 use super::routes::{Candidate, Facts, Routes, Version};
 use super::trial::Ended;
 use super::{Notice, age};
@@ -31,7 +33,7 @@ use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::outbox::{self, OutboxRow};
 use crate::store::rows::paused::{self, PausedRow};
-use crate::store::rows::{broadcast, prefix_end, timer};
+use crate::store::rows::{broadcast, expiry, prefix_end, timer};
 use crate::store::{self, Commit, CommitError, Held, Op, Store, Tx};
 
 /// What every run needs.
@@ -56,7 +58,9 @@ pub(super) struct Context {
     /// Direct calls that events have already made, so that another attempt does not repeat them. Those of runs that
     /// only look on are apart: a plugin may see an event both ways.
     pub(super) journals: Mutex<HashMap<(u64, bool), Journal>>,
+    /// Told of new timers, and of other plugins that serve.
     pub(super) timer_set: Arc<Notify>,
+    pub(super) expiry: Arc<expiry_task::Alarm>,
 }
 
 /// How a lane's turn ended.
@@ -73,7 +77,7 @@ pub(super) enum Outcome {
 }
 
 /// Why an event was not handled this time.
-struct Failure {
+pub(super) struct Failure {
     plugin: PluginName,
     version: String,
     reason: String,
@@ -219,26 +223,7 @@ impl Context {
         let routes = self.routes.load_full();
         let raw = match &row.event {
             StoredEvent::Update(raw) => raw,
-            StoredEvent::Timer { plugin, conversation, id, name, payload, due } => {
-                let Some(version) = routes.find(plugin, conversation, row.attempts) else {
-                    return Ok(Err(Failure::of_host(format!(
-                        "plugin `{plugin}`, which set this timer, is not configured"
-                    ))));
-                };
-                if self.must_wait(plugin, head.number) {
-                    return Ok(Err(Failure::paused(plugin)));
-                }
-                invocation.conversation = *conversation;
-                invocation.conversation.chat = self.current_chat(&mut tx, conversation.chat)?;
-                invocation.event = plugin::Event::Timer(plugin::Timer {
-                    id: *id,
-                    name: name.clone(),
-                    payload: payload.clone(),
-                    due: *due,
-                });
-                let (tx, result) = self.run(&version, &mut invocation, tx, false).await;
-                return Ok(result.map(|_| tx));
-            }
+            own => return self.run_own(own, row.attempts, &routes, invocation, tx).await,
         };
         let raw = String::from_utf8_lossy(raw);
         let mut view = match UpdateView::parse(&raw) {
@@ -311,7 +296,7 @@ impl Context {
         Ok(Ok(tx))
     }
 
-    async fn run(
+    pub(super) async fn run(
         &self,
         version: &Version,
         invocation: &mut Invocation,
@@ -375,7 +360,7 @@ impl Context {
     }
 
     /// Whether the plugin's events wait: an operator has it paused, or it rests.
-    fn must_wait(&self, plugin: &PluginName, event: u64) -> bool {
+    pub(super) fn must_wait(&self, plugin: &PluginName, event: u64) -> bool {
         if self.paused.load().contains(plugin) {
             return true;
         }
@@ -422,6 +407,7 @@ impl Context {
         let mut place = 0;
         let mut sets_timer = false;
         let mut broadcasts = false;
+        let mut first_end = u64::MAX;
         let mut actions = Vec::new();
         commit.ops.retain_mut(|op| {
             match op {
@@ -443,13 +429,16 @@ impl Context {
                 Op::Put { key, .. } => {
                     sets_timer |= timer::parse_key(key).is_some();
                     broadcasts |= broadcast::is_wish(key);
+                    first_end = first_end.min(expiry::parse_key(key).map_or(u64::MAX, |(due, _)| due));
                 }
                 Op::Delete { .. } => {}
             }
             true
         });
-        if sets_timer || broadcasts || !rows.is_empty() || !actions.is_empty() || !held.is_empty() {
+        let tells = sets_timer || broadcasts || first_end < u64::MAX;
+        if tells || !rows.is_empty() || !actions.is_empty() || !held.is_empty() {
             let sender = self.sender.clone();
+            let alarm = self.expiry.clone();
             let timer_set = sets_timer.then(|| self.timer_set.clone());
             commit.on_durable =
                 Some(Box::new(move |numbers| {
@@ -461,6 +450,7 @@ impl Context {
                     if broadcasts {
                         sender.broadcasts_changed();
                     }
+                    alarm.set(first_end);
                     if let Some(timer_set) = timer_set {
                         timer_set.notify_one();
                     }
@@ -483,6 +473,7 @@ impl Context {
             plugin = %failure.plugin, version = failure.version, event = head.number, lane = ?head.lane,
             attempts = row.attempts, reason = failure.reason, "an event became a dead letter"
         );
+        let end = own::end_of(self.bot, &row.event);
         let dead = DeadRow {
             lane: head.lane,
             at: unix_millis(),
@@ -493,10 +484,11 @@ impl Context {
             backtrace: failure.backtrace,
             event: row.event.clone(),
         };
-        let ops = vec![
+        let mut ops = vec![
             Op::Delete { key: head.key.clone() },
             Op::Append { prefix: dead::bot_prefix(self.bot), value: dead.encode() },
         ];
+        ops.extend(end.map(|key| Op::Delete { key }));
         self.end(Commit { ops, ..Commit::default() }, &row, head.number).await?;
         self.forget_journal(head.number);
         metrics::counter!("botyard_events_total", "outcome" => "dead").increment(1);
@@ -537,13 +529,13 @@ impl Context {
 
 impl Failure {
     /// What no further attempt would change.
-    fn of_host(reason: String) -> Self {
+    pub(super) fn of_host(reason: String) -> Self {
         let (version, backtrace) = (String::new(), String::new());
         Self { plugin: PluginName::new(""), version, reason, backtrace, retry: false, paused: false, pauses: false }
     }
 
     /// No attempt was made.
-    fn paused(plugin: &PluginName) -> Self {
+    pub(super) fn paused(plugin: &PluginName) -> Self {
         Self { plugin: plugin.clone(), retry: true, paused: true, ..Self::of_host("it is paused".to_owned()) }
     }
 

@@ -243,7 +243,7 @@ fn waiting_again(row: DeadRow, now: u64) -> Result<(Lane, InboxRow), String> {
                 },
             }
         }
-        event @ StoredEvent::Timer { .. } => (row.lane, event),
+        event @ (StoredEvent::Timer { .. } | StoredEvent::Expired { .. }) => (row.lane, event),
     };
     Ok((lane, InboxRow { attempts: 0, not_before: 0, received: now, event }))
 }

@@ -3,6 +3,7 @@
 //! The lane stands before the number, so that the events of one lane lie together in order and memory
 //! need hold no more than the lanes' names.
 
+use super::fsm::StateRow;
 use super::{BotId, Deserialize, Lane, PluginName, Serialize, Unreadable, decode, encode, prefix};
 use crate::domain::Conversation;
 
@@ -42,6 +43,15 @@ pub enum StoredEvent {
         payload: Vec<u8>,
         /// Unix milliseconds at which it was due.
         due: u64,
+    },
+    /// A state whose time to live is over.
+    Expired {
+        /// Whose.
+        plugin: PluginName,
+        /// Where.
+        conversation: Conversation,
+        /// What it was.
+        state: StateRow,
     },
 }
 
