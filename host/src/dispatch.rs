@@ -13,10 +13,12 @@ mod breaker;
 mod chats;
 mod claims;
 mod control;
+mod expiry;
 mod health;
 mod hot;
 mod lanes;
 mod offer;
+mod own;
 mod routes;
 mod run;
 #[cfg(test)]
@@ -151,6 +153,7 @@ impl Dispatcher {
             claims: claims::Claims::default(),
             patience: album::Patience { quiet: settings.album_quiet, wait: settings.album_wait, since: unix_millis() },
             cancel_reply: settings.cancel_reply,
+            expiry: Arc::default(),
         };
         let dispatcher = Self {
             context: Arc::new(context),
@@ -185,6 +188,7 @@ impl Dispatcher {
         let key = routes.key();
         self.context.routes.store(Arc::new(routes));
         self.lanes.send_modify(|rule| rule.key = key);
+        self.context.timer_set.notify_one();
         // Another version begins anew.
         let rested = !self.context.end_rests().is_empty();
         if rested || !self.context.paused.load().is_empty() {
@@ -211,12 +215,8 @@ impl Dispatcher {
     /// # Errors
     /// When the store fails.
     pub async fn run(&self, arrivals: Arrivals, mut stop: watch::Receiver<bool>) -> Result<(), store::Error> {
-        let timers = tokio::spawn({
-            let (context, arrivals, stop) = (self.context.clone(), self.arrivals.clone(), stop.clone());
-            whose::same(async move {
-                timers::run(context.store.clone(), context.bot, arrivals, &context.timer_set, stop).await;
-            })
-        });
+        let timers = tokio::spawn(whose::same(timers::run(self.context.clone(), self.arrivals.clone(), stop.clone())));
+        let expiry = tokio::spawn(whose::same(expiry::run(self.context.clone(), self.arrivals.clone(), stop.clone())));
         let sweeping = tokio::spawn({
             let context = self.context.clone();
             async move {
@@ -241,6 +241,7 @@ impl Dispatcher {
         tokio::time::timeout(claims::SLACK, running.shutdown()).await.ok();
         timers.abort();
         sweeping.abort();
+        expiry.abort();
         result
     }
 

@@ -5,6 +5,7 @@ mod conversation;
 mod event_lane;
 mod ids;
 mod lane;
+mod origin;
 mod update;
 
 pub use callback::callback_query_id;
@@ -12,4 +13,5 @@ pub use conversation::{Conversation, KeyStrategy};
 pub use event_lane::{EventLane, LaneRule, Part};
 pub use ids::{BotId, BotName, ChatId, PluginName, ThreadId, UpdateId, UserId};
 pub use lane::Lane;
+pub use origin::{NoOrigin, Origin, OriginPattern, Server};
 pub use update::{CommandView, UPDATE_KINDS, UpdateView};

@@ -19,7 +19,7 @@
 //! - [`i18n`] · [`store`]
 //! - [`config`]
 //! - [`whose`]
-//! - [`limit`] · [`backoff`] · [`clock`] · [`domain`] · [`guard`]
+//! - [`limit`] · [`backoff`] · [`clock`] · [`domain`] · [`guard`] · [`recurrence`]
 
 pub mod admin;
 pub mod app;
@@ -37,6 +37,7 @@ pub mod intake;
 pub mod limit;
 pub mod operate;
 pub mod plugin;
+pub mod recurrence;
 pub mod reload;
 pub mod sender;
 pub mod simulator;

@@ -8,6 +8,7 @@ mod kinds;
 mod message;
 mod storage;
 mod target;
+mod timers;
 mod typed;
 
 use std::cell::{Cell, RefCell};
@@ -29,6 +30,7 @@ pub use broadcast::{Broadcast, BroadcastState, BroadcastStatus, Recipients};
 pub use message::Message;
 pub use storage::{Scope, Storage};
 pub use target::ChatTarget;
+pub use timers::{Recurring, SetTimer};
 
 /// A handler's context: a [`Run`], and the state of the conversation that the event belongs to.
 ///
@@ -62,14 +64,19 @@ pub struct Ctx<S: State = NoState> {
 
 impl<S: State> Ctx<S> {
     pub(crate) fn new(invocation: Invocation) -> Result<Self, Error> {
-        Ok(Self { run: Run::new(invocation), state: state::load()? })
+        let state = match &invocation.event {
+            Event::Expired(state) => OldState::from(state.clone()).read()?,
+            _ => state::load()?,
+        };
+        Ok(Self { run: Run::new(invocation), state })
     }
 
     pub(crate) fn into_run(self) -> Run {
         self.run
     }
 
-    /// The state of this conversation: the default one where there is none.
+    /// The state of this conversation: the default one where there is none. In an `#[expired]` handler, the state that
+    /// has lived out its time.
     #[must_use]
     pub fn state(&self) -> &S {
         &self.state
@@ -141,13 +148,14 @@ impl Run {
     }
 
     /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `album` for an album, `timer` for
-    /// a timer.
+    /// a timer, `expired` for a state that has lived out its time.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.kind,
             Event::Album(_) => "album",
             Event::Timer(_) => "timer",
+            Event::Expired(_) => "expired",
             Event::Other((kind, _)) => kind,
         }
     }
@@ -238,7 +246,7 @@ impl Run {
             Event::Update(update) => &update.raw,
             Event::Album(album) => album.updates.first().map_or("", |update| &update.raw),
             Event::Other((_, json)) => json,
-            Event::Timer(_) => "",
+            Event::Timer(_) | Event::Expired(_) => "",
         }
     }
 
@@ -441,36 +449,6 @@ impl Run {
         Storage::new(self)
     }
 
-    /// Sets a durable timer: after `delay` the `#[timer("name")]` handler runs in this conversation. Answers with the
-    /// timer's id.
-    ///
-    /// ```
-    /// # use botyard_sdk::prelude::*;
-    /// fn remind(ctx: &Run) -> Result<u64, Error> {
-    ///     ctx.after("reminder", Duration::from_secs(600), &ctx.args())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// When the payload can't be written as JSON, or the host refuses the timer.
-    pub fn after(&self, name: &str, delay: Duration, payload: impl Serialize) -> Result<u64, Error> {
-        host::timer_after(name, millis(delay), &payload_bytes(name, &payload)?).map_err(Error::permanent)
-    }
-
-    /// As [`after`](Self::after), at a moment.
-    ///
-    /// # Errors
-    /// As [`after`](Self::after).
-    pub fn at(&self, name: &str, when: SystemTime, payload: impl Serialize) -> Result<u64, Error> {
-        let due = when.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        host::timer_at(name, millis(due), &payload_bytes(name, &payload)?).map_err(Error::permanent)
-    }
-
-    /// Cancels a timer of this plugin; false if there is none with this id any more.
-    pub fn cancel(&self, timer: u64) -> bool {
-        host::timer_cancel(timer)
-    }
-
     /// Waits. The conversation waits too; nothing else does. Bounded by the run's time limit.
     pub fn sleep(&self, time: Duration) {
         host::sleep(millis(time));
@@ -574,11 +552,6 @@ impl Run {
 
 fn to_json(params: &impl Serialize) -> Result<String, CallError> {
     serde_json::to_string(params).map_err(|error| CallError::Invalid(error.to_string()))
-}
-
-fn payload_bytes(name: &str, payload: &impl Serialize) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(payload)
-        .map_err(|error| Error::permanent(format!("the payload of timer `{name}` can't be written: {error}")))
 }
 
 fn millis(time: Duration) -> u64 {

@@ -23,6 +23,7 @@
 //! - [`Ctx`] and [`Run`]: all a handler can read and do.
 //! - [`api`]: the whole Bot API, typed.
 //! - [`State`]: conversations that remember where they are.
+//! - [`http`]: requests to other servers.
 //! - [`media`], [`File`], [`Run::download`]: photos, documents and albums; files that came.
 //! - [`format`](mod@format): bold, links, and escaping.
 //! - [`keyboard`], [`t!`], [`log`]: buttons, translations, logging.
@@ -49,6 +50,7 @@ mod update;
 
 pub mod api;
 pub mod format;
+pub mod http;
 pub mod i18n;
 pub mod keyboard;
 pub mod log;
@@ -57,7 +59,10 @@ pub mod media;
 pub mod test;
 
 pub use botyard_sdk_macros::{State, plugin};
-pub use ctx::{Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, Message, Recipients, Run, Scope, Storage};
+pub use ctx::{
+    Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, Message, Recipients, Recurring, Run, Scope, SetTimer,
+    Storage,
+};
 pub use error::{CallError, Error, Refusal};
 pub use file::{Download, File, FileWriter, Received};
 pub use plugin::{Handled, Plugin, Returned};
@@ -92,7 +97,7 @@ pub mod __private {
     pub use crate::bindings::botyard::types::types::{Invocation, State as Stored};
     pub use crate::bindings::export_plugin;
     pub use crate::bindings::exports::botyard::plugin::handler::Manifest;
-    pub use crate::plugin::{Matcher, Route, Table, Text};
+    pub use crate::plugin::{Every, Matcher, Route, Table, Text};
     pub use serde;
 }
 

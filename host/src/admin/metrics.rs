@@ -51,6 +51,9 @@ const ALL: &[(&str, Kind, &str)] = &[
         "Times that something kept updates from coming, or was about to, by reason: stalled, token, webhook, delivery, \
          inbox, pending",
     ),
+    ("botyard_expired_total", Counter, "Values and states that have lived out their time, by what they were"),
+    ("botyard_http_requests_total", Counter, "HTTP requests of plugins, by plugin and outcome"),
+    ("botyard_http_seconds", Histogram, "Time that an HTTP request of a plugin took, redirections included, by plugin"),
     ("botyard_lanes", Gauge, "Conversations with events that wait or are being handled"),
     ("botyard_chat_cache_total", Counter, "Questions for a chat that a kept answer might answer, by result"),
     ("botyard_chats_moved_total", Counter, "Groups that have become supergroups and took along what belongs to them"),
@@ -86,6 +89,7 @@ const ALL: &[(&str, Kind, &str)] = &[
     ),
     ("botyard_uploads_total", Counter, "Attempts at calls with files, by outcome; `known` needed no upload"),
     ("botyard_telegram_pending_updates", Gauge, "Updates that wait at Telegram, asked once a minute"),
+    ("botyard_timers_total", Counter, "Times of timers that came, by outcome: fired, or missed and not made up for"),
     ("botyard_updates_far_total", Counter, "Updates whose number was far from those around it"),
     ("botyard_updates_total", Counter, "Updates that Telegram has handed over, by outcome and kind"),
     (

@@ -37,8 +37,11 @@ struct Source<'a> {
     /// Names, and what describes them.
     commands: Vec<(&'a str, &'a str)>,
     locales: Vec<String>,
-    translate: Box<dyn Fn(&str, &str) -> Option<String> + 'a>,
+    translate: Translate<'a>,
 }
+
+/// From a locale and a key to a text.
+type Translate<'a> = Box<dyn Fn(&str, &str) -> Option<String> + 'a>;
 
 /// Follows what the plugins offer.
 pub(super) async fn follow(parts: Arc<Parts>, client: Arc<Client>, bot: BotId, default_locale: String) {

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use crate::config::{self, Config};
 use crate::domain::PluginName;
-use crate::plugin::{self, Broadcasting, Engine, EngineSettings, Grants, Limits, Plugin, Settings};
+use crate::plugin::{self, Broadcasting, Engine, EngineSettings, Grants, HttpClient, Limits, Plugin, Settings};
 
 /// Each reserves address space.
 const MOST_RUNS: usize = 10_000;
@@ -18,11 +18,13 @@ pub(super) struct Loader {
 }
 
 impl Loader {
+    /// The plugins' HTTP requests go anywhere but to the Bot API.
     pub(super) fn new(config: &Config) -> anyhow::Result<Self> {
         let engine = Engine::new(EngineSettings {
             // Enough for every bot, so that none of them waits for another's.
             max_runs: (config.dispatch.concurrency * config.bots.len()).min(MOST_RUNS),
             cache_dir: Some(cache_dir(&config.store.path)),
+            http: HttpClient::new(config.bots.values().map(|bot| bot.bot.api_base.as_str())),
         })?;
         Ok(Self { engine })
     }
@@ -60,7 +62,7 @@ impl Loader {
         let plugin = self.load(config, name, entry, wasm).await?;
         tracing::info!(plugin = %plugin.name, version = %plugin.version, "plugin loaded");
         for mend in &plugin.warnings {
-            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares a method that it is not granted");
+            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares what it is not granted");
         }
         Ok(plugin)
     }
@@ -93,6 +95,7 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
                 config::Broadcasting::Free => Broadcasting::Free,
                 config::Broadcasting::Paid => Broadcasting::Paid,
             },
+            http: entry.grants.http.clone(),
         },
         limits: Limits {
             memory: limits.memory,
@@ -104,6 +107,9 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             log: limits.log,
             upload: limits.upload,
             download: limits.download,
+            http_bytes: limits.http_bytes,
+            http_calls: limits.http_calls,
+            http_per_minute: limits.http_per_minute,
             ..Limits::default()
         },
         locales_dir: i18n.locales.clone(),

@@ -11,7 +11,7 @@ use super::problem;
 use super::reader::Reader;
 use super::tree::{Node, Table, Value};
 use super::units;
-use crate::domain::{BotName, PluginName};
+use crate::domain::{BotName, NoOrigin, OriginPattern, PluginName};
 
 /// `getUpdates` and the like: a plugin that called them would take the bot from its host.
 const NEVER_GRANTED: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
@@ -86,7 +86,7 @@ pub struct Grants {
     /// `broadcast`: whether it may send one call to many chats, `"paid"` also for the bot's Stars; no.
     pub broadcast: Broadcasting,
     /// `http`: origins it may reach, such as `https://api.pay.example`; none.
-    pub http: Vec<String>,
+    pub http: Vec<OriginPattern>,
 }
 
 /// `broadcast`
@@ -122,6 +122,12 @@ pub struct Limits {
     pub upload: u64,
     /// `download`: files that the run fetches from Telegram, all together; `"20MiB"`.
     pub download: u64,
+    /// `http_bytes`: the body of one HTTP request, and that of its answer; `"1MiB"`.
+    pub http_bytes: u64,
+    /// `http_calls`: HTTP requests; 16.
+    pub http_calls: u32,
+    /// `http_per_minute`: HTTP requests of all runs together; 300.
+    pub http_per_minute: u32,
 }
 
 impl Default for Limits {
@@ -136,6 +142,9 @@ impl Default for Limits {
             log: 64 << 10,
             upload: 50 << 20,
             download: 20 << 20,
+            http_bytes: 1 << 20,
+            http_calls: 16,
+            http_per_minute: 300,
         }
     }
 }
@@ -226,8 +235,7 @@ impl Grants {
         });
         let http = section.value("http", |node| {
             let origins = units::texts(node)?;
-            origins.iter().try_for_each(|origin| check_origin(origin))?;
-            Ok(origins)
+            origins.iter().map(|origin| origin.parse().map_err(|error: NoOrigin| error.to_string())).collect()
         });
         let broadcast = section.value("broadcast", broadcasting).unwrap_or_default();
         section.finish();
@@ -255,17 +263,6 @@ fn check_method(pattern: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_origin(origin: &str) -> Result<(), String> {
-    let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    let is_host = |host: &str| {
-        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]*".contains(&byte))
-    };
-    if host.is_some_and(is_host) {
-        return Ok(());
-    }
-    Err(format!("{origin:?} is no origin; expected scheme and host only, such as \"https://api.pay.example\""))
-}
-
 impl Limits {
     fn read(mut section: Reader<'_>) -> Self {
         const KIB: u64 = 1 << 10;
@@ -281,17 +278,22 @@ impl Limits {
             time: section.duration("time", millis(1)..=Duration::from_secs(3_600)).unwrap_or(default.time),
             state: section.bytes("state", 1..=16 * MIB).unwrap_or(default.state),
             value: section.bytes("value", 1..=64 * MIB).unwrap_or(default.value),
-            calls: section
-                .value("calls", |node| units::integer(node, 0..=100_000))
-                .and_then(|calls| calls.try_into().ok())
-                .unwrap_or(default.calls),
+            calls: count(&mut section, "calls", 0).unwrap_or(default.calls),
             log: section.bytes("log", 0..=16 * MIB).unwrap_or(default.log),
             upload: section.bytes("upload", 0..=FILES).unwrap_or(default.upload),
             download: section.bytes("download", 0..=FILES).unwrap_or(default.download),
+            // What one call may hand over to the host, and get from it, has an end too.
+            http_bytes: section.bytes("http_bytes", 1..=8 * MIB).unwrap_or(default.http_bytes),
+            http_calls: count(&mut section, "http_calls", 0).unwrap_or(default.http_calls),
+            http_per_minute: count(&mut section, "http_per_minute", 1).unwrap_or(default.http_per_minute),
         };
         section.finish();
         limits
     }
+}
+
+fn count(section: &mut Reader<'_>, key: &'static str, least: i64) -> Option<u32> {
+    section.value(key, |node| units::integer(node, least..=100_000)).and_then(|count| count.try_into().ok())
 }
 
 fn free_form(node: &Node) -> Result<Json, String> {

@@ -128,9 +128,10 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
         Broadcasting::Paid => "paid".into(),
     };
     out.value("broadcast", &broadcast);
-    out.value("http", &texts(http));
+    out.value("http", &http.iter().map(ToString::to_string).collect());
 
-    let Limits { memory, cpu, time, state, value, calls, log, upload, download } = &plugin.limits;
+    let Limits { memory, cpu, time, state, value, calls, log, .. } = &plugin.limits;
+    let Limits { upload, download, http_bytes, http_calls, http_per_minute, .. } = &plugin.limits;
     out.section(&format!("{name}.limits"));
     out.text("memory", &show_bytes(*memory));
     out.text("cpu", &show_duration(*cpu));
@@ -141,6 +142,9 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     out.text("log", &show_bytes(*log));
     out.text("upload", &show_bytes(*upload));
     out.text("download", &show_bytes(*download));
+    out.text("http_bytes", &show_bytes(*http_bytes));
+    out.value("http_calls", &(*http_calls).into());
+    out.value("http_per_minute", &(*http_per_minute).into());
 }
 
 #[derive(Default)]

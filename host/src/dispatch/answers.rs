@@ -66,7 +66,7 @@ impl Context {
             matches!(answer, Ok(_) | Err(CallError::Refused { kind: Refusal::NoOp, .. }))
         };
         [false, true].into_iter().any(|observes| {
-            self.journal(event, observes).any(|method, params, answer| {
+            self.journal(event, observes).any_call(|method, params, answer| {
                 method.eq_ignore_ascii_case(METHOD) && lane_of(method, params) == lane && took(answer)
             })
         })

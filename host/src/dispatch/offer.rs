@@ -57,28 +57,12 @@ impl Context {
         let routes = self.routes.load_full();
         let raw = match &row.event {
             StoredEvent::Update(raw) => raw,
-            StoredEvent::Timer { plugin, conversation, id, name, payload, due } => {
-                let Some(version) = routes.find(plugin, conversation, row.attempts) else {
-                    return Ok(Err(Failure::of_host(format!(
-                        "plugin `{plugin}`, which set this timer, is not configured"
-                    ))));
-                };
-                if self.must_wait(plugin, head.number) {
-                    return Ok(Err(Failure::paused(plugin)));
-                }
-                invocation.conversation = *conversation;
-                invocation.conversation.chat = self.current_chat(&mut tx, conversation.chat)?;
-                invocation.event = plugin::Event::Timer(plugin::Timer {
-                    id: *id,
-                    name: name.clone(),
-                    payload: payload.clone(),
-                    due: *due,
-                });
-                let (tx, result) = self.run(&version, &mut invocation, tx, false).await;
-                return Ok(result.map(|_| Offered::Settled(tx)));
-            }
             // Looked at before any plugin is.
             StoredEvent::Cancel { .. } => return Ok(Ok(Offered::Superseded)),
+            own => {
+                let ran = self.run_own(own, row.attempts, &routes, invocation, tx).await?;
+                return Ok(ran.map(Offered::Settled));
+            }
         };
         let all = std::iter::once(raw).chain(head.rest.iter().map(|member| &member.raw));
         let raws: Vec<Cow<'_, str>> = all.map(|raw| String::from_utf8_lossy(raw)).collect();

@@ -19,8 +19,10 @@ use tokio::time::Instant;
 use super::album::{Album, Member, Patience};
 use super::breaker::Breaker;
 use super::claims::{Claims, Run, Why};
+use super::expiry as expiry_task;
 use super::hot::HotKeys;
 use super::offer::Offered;
+use super::own;
 use super::routes::{Routes, Version};
 use super::{Notice, age};
 use crate::backoff;
@@ -32,7 +34,7 @@ use crate::sender::{Sender, is_chat_action};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::outbox::{self, OutboxRow};
-use crate::store::rows::{broadcast, prefix_end, timer};
+use crate::store::rows::{broadcast, expiry, prefix_end, timer};
 use crate::store::{self, Commit, CommitError, Held, Op, Store, Tx};
 
 /// How long a message rests while it is looked at as an order.
@@ -60,11 +62,13 @@ pub(super) struct Context {
     /// Direct calls that events have already made, so that another attempt does not repeat them. Those of runs that
     /// only look on are apart: a plugin may see an event both ways.
     pub(super) journals: Mutex<HashMap<(u64, bool), Journal>>,
+    /// Told of new timers, and of other plugins that serve.
     pub(super) timer_set: Arc<Notify>,
     pub(super) claims: Claims,
     pub(super) patience: Patience,
     /// What a user is told whose conversation was ended, where the plugin has no words for it.
     pub(super) cancel_reply: String,
+    pub(super) expiry: Arc<expiry_task::Alarm>,
 }
 
 /// How a lane's turn ended.
@@ -304,6 +308,7 @@ impl Context {
         let mut place = 0;
         let mut sets_timer = false;
         let mut broadcasts = false;
+        let mut first_end = u64::MAX;
         let mut actions = Vec::new();
         commit.ops.retain_mut(|op| {
             match op {
@@ -325,13 +330,16 @@ impl Context {
                 Op::Put { key, .. } => {
                     sets_timer |= timer::parse_key(key).is_some();
                     broadcasts |= broadcast::is_wish(key);
+                    first_end = first_end.min(expiry::parse_key(key).map_or(u64::MAX, |(due, _)| due));
                 }
                 Op::Delete { .. } => {}
             }
             true
         });
-        if sets_timer || broadcasts || !rows.is_empty() || !actions.is_empty() || !held.is_empty() {
+        let tells = sets_timer || broadcasts || first_end < u64::MAX;
+        if tells || !rows.is_empty() || !actions.is_empty() || !held.is_empty() {
             let sender = self.sender.clone();
+            let alarm = self.expiry.clone();
             let timer_set = sets_timer.then(|| self.timer_set.clone());
             commit.on_durable =
                 Some(Box::new(move |numbers| {
@@ -343,6 +351,7 @@ impl Context {
                     if broadcasts {
                         sender.broadcasts_changed();
                     }
+                    alarm.set(first_end);
                     if let Some(timer_set) = timer_set {
                         timer_set.notify_one();
                     }
@@ -369,6 +378,7 @@ impl Context {
             plugin = %failure.plugin, version = failure.version, event = head.number, lane = ?head.lane,
             attempts = row.attempts, reason = failure.reason, "an event became a dead letter"
         );
+        let end = own::end_of(self.bot, &row.event);
         let dead = DeadRow {
             lane: head.lane,
             at: unix_millis(),
@@ -386,6 +396,9 @@ impl Context {
                 tx.delete(member.key.clone());
             }
             tx.append(dead::bot_prefix(self.bot), dead.encode());
+            if let Some(key) = end {
+                tx.delete(key);
+            }
         });
         if ended.await? {
             self.forget_journal(head.number);

@@ -5,7 +5,7 @@ use super::*;
 use crate::chats::Chats;
 use crate::config::OnCrash;
 use crate::domain::{ChatId, Conversation, KeyStrategy};
-use crate::plugin::{Engine, EngineSettings, Plugin, keyed};
+use crate::plugin::{Engine, EngineSettings, HttpClient, Plugin, keyed};
 use crate::sender::SendSettings;
 use crate::store::rows::inbox::{InboxRow, StoredEvent};
 use crate::telegram::{Client, Token};
@@ -41,7 +41,7 @@ impl Bench {
         };
         let outbound = Arc::new(sender.clone());
         let (dispatcher, _) = Dispatcher::new(store, BOT, sender, outbound, Routes::default(), settings);
-        let engine = Engine::new(EngineSettings { max_runs: 1, cache_dir: None }).unwrap();
+        let engine = Engine::new(EngineSettings { max_runs: 1, cache_dir: None, http: HttpClient::new([]) }).unwrap();
         Self { dispatcher, engine, notices, _folder: folder }
     }
 

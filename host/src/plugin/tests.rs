@@ -103,7 +103,7 @@ impl Bench {
 
     fn with_runs(max_runs: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::new(EngineSettings { max_runs, cache_dir: None }).unwrap();
+        let engine = Engine::new(EngineSettings { max_runs, cache_dir: None, http: HttpClient::new([]) }).unwrap();
         let store = Store::open(&folder.path().join("store")).unwrap();
         Self { engine, store, telegram: Arc::default(), folder }
     }

@@ -47,9 +47,14 @@ use proc_macro::TokenStream;
 /// | `#[album]` | photos and other media that were sent together, as one event; `#[album("regex")]`: with such a caption |
 /// | `#[on("edited_message", …)]` | updates of these kinds, as the Bot API names them |
 /// | `#[timer("name")]` | a timer that was set with this name |
+/// | `#[cron("0 9 * * *", tz = "Asia/Tashkent")]` | these times, for the plugin as a whole, as long as it is loaded; UTC where no zone is given |
+/// | `#[every("15m")]` | this interval, likewise |
+/// | `#[expired]` | the end of a state's time to live; `ctx.state()` is the state that ended |
 ///
-/// All but the timer take `state = Form::Name` (only in this state), and `observe`: the handler sees the event whoever
-/// takes it, and never takes it itself.
+/// `#[cron]` and `#[every]` take `missed = "skip"`: times that passed while the host did not run are dropped, where
+/// otherwise one event makes up for all of them. `#[expired]` takes `state = Form::Name`. The others, but for the timer,
+/// take `state = Form::Name` (only in this state), and `observe`: the handler sees the event whoever takes it, and never
+/// takes it itself.
 ///
 /// An album is offered whole to the plugins that have a handler for albums. If none of them takes it, each of its messages
 /// is an event of its own, as it is for plugins that have none.
@@ -68,7 +73,9 @@ use proc_macro::TokenStream;
 /// - `catalogs = "locales"`: the folder of the translations, seen from `Cargo.toml`: one `.ftl` file for each locale. A
 ///   file that is added later is found when this crate is compiled again for another reason;
 /// - `methods = ["sendMessage", "answer*", api::SendPoll]`: the methods of the Bot API that it calls, by name or by type. Any,
-///   where not given.
+///   where not given;
+/// - `http = ["https://api.pay.example"]`: the servers that it sends requests to: see `botyard_sdk::http`. None, where not
+///   given.
 ///
 /// # What it adds to the module
 /// `use super::*;`, a type `Plugin` that stands for the plugin, and the exports that the host calls. Types in the module

@@ -128,6 +128,7 @@ struct Settings {
     key: Option<String>,
     catalogs: Option<LitStr>,
     methods: Option<Vec<MethodName>>,
+    http: Vec<LitStr>,
 }
 
 impl Settings {
@@ -145,15 +146,10 @@ impl Settings {
                     settings.key = Some(if is_none { key.value() } else { parse_key(&key)? });
                 }
                 "catalogs" => settings.catalogs = Some(meta.value()?.parse()?),
-                "methods" => {
-                    let list;
-                    let value = meta.value()?;
-                    bracketed!(list in value);
-                    let methods = Punctuated::<MethodName, Token![,]>::parse_terminated(&list)?;
-                    settings.methods = Some(methods.into_iter().collect());
-                }
+                "methods" => settings.methods = Some(list(&meta)?),
+                "http" => settings.http = list(&meta)?,
                 _ => {
-                    let known = "`name`, `version`, `description`, `key`, `catalogs`, `methods`";
+                    let known = "`name`, `version`, `description`, `key`, `catalogs`, `methods`, `http`";
                     return Err(meta.error(format!("unknown argument: one of {known}")));
                 }
             }
@@ -181,6 +177,7 @@ impl Settings {
             Some(methods) => quote!(&[#(#methods),*]),
             None => quote!(&["*"]),
         };
+        let http = &self.http;
         Ok(quote! {
             ::botyard_sdk::__private::Text {
                 name: #name,
@@ -190,6 +187,7 @@ impl Settings {
                 commands: &[#(#menu),*],
                 catalogs: #catalogs,
                 methods: #methods,
+                http: &[#(#http),*],
             }
         })
     }
@@ -220,6 +218,14 @@ impl ToTokens for MethodName {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         self.0.to_tokens(tokens);
     }
+}
+
+/// `name = […, …]`
+fn list<T: Parse>(meta: &syn::meta::ParseNestedMeta<'_>) -> syn::Result<Vec<T>> {
+    let list;
+    let value = meta.value()?;
+    bracketed!(list in value);
+    Ok(Punctuated::<T, Token![,]>::parse_terminated(&list)?.into_iter().collect())
 }
 
 /// The one state type of all handlers.
@@ -297,6 +303,14 @@ mod tests {
             ("mod m { #[content] fn f(ctx: &mut Ctx) {} }", "name what the message is made of"),
             ("mod m { #[content(\"phot\")] fn f(ctx: &mut Ctx) {} }", "did you mean `photo`?"),
             ("mod m { #[timer] fn f(ctx: &mut Ctx) {} }", "name the timer"),
+            ("mod m { #[cron] fn f(ctx: &mut Ctx) {} }", "give the times"),
+            ("mod m { #[cron(\"0 9 * *\")] fn f(ctx: &mut Ctx) {} }", "five fields"),
+            ("mod m { #[cron(\"@daily\", missed = \"no\")] fn f(ctx: &mut Ctx) {} }", "one of \"once\""),
+            ("mod m { #[every(\"15\")] fn f(ctx: &mut Ctx) {} }", "`2h` for example"),
+            ("mod m { #[every(\"15m\", tz = \"UTC\")] fn f(ctx: &mut Ctx) {} }", "no time zone"),
+            ("mod m { #[every(\"15m\", state = S::A)] fn f(ctx: &mut Ctx<S>) {} }", "belongs to no conversation"),
+            ("mod m { #[expired(\"x\")] fn f(ctx: &mut Ctx<S>) {} }", "`#[expired]`"),
+            ("mod m { #[text(tz = \"UTC\")] fn f(ctx: &mut Ctx) {} }", "only `cron` and `every`"),
             ("mod m { #[state] fn f(ctx: &mut Ctx<S>) {} }", "name the state"),
             ("mod m { #[state(Name)] fn f(ctx: &mut Ctx<S>) {} }", "write the state with its enum"),
             ("mod m { #[state(S::Name)] fn f(ctx: &mut Ctx) {} }", "handlers take `ctx: &mut Ctx<YourState>`"),

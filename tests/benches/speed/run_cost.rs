@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use botyard::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName};
 use botyard::plugin::{
-    CallError, Engine, EngineSettings, Event, Grants, Invocation, Journal, Limits, Outbound, Plugin, Settings, Update,
-    Verdict,
+    CallError, Engine, EngineSettings, Event, Grants, HttpClient, Invocation, Journal, Limits, Outbound, Plugin,
+    Settings, Update, Verdict,
 };
 use botyard::store::rows::inbox::{self, InboxRow, StoredEvent};
 use botyard::store::rows::outbox::{self, Delivery, Fallback, OutboxRow, Priority};
@@ -84,7 +84,8 @@ impl Outbound for Nobody {
 
 impl Bench {
     fn new() -> Self {
-        let engine = Engine::new(EngineSettings { max_runs: PARALLEL, cache_dir: None }).expect("an engine");
+        let engine = Engine::new(EngineSettings { max_runs: PARALLEL, cache_dir: None, http: HttpClient::new([]) })
+            .expect("an engine");
         let settings = Settings {
             config: serde_json::json!({}),
             secrets: Default::default(),

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use tokio::task::AbortHandle;
 
-use super::{DESCRIBING, Host};
+use super::{DESCRIBING, Host, StopOnDrop};
 use crate::clock::unix_millis;
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
 use crate::plugin::{Attachment, CallError, grants};
@@ -50,15 +49,17 @@ impl Host {
         let now = |params: &str| {
             redirect(params, |chat| moved::current(tx, bot, chat).ok().filter(|current| *current != chat))
         };
-        if let Some(answer) = run.journal.recall(&mut run.cursor, plugin, &method, &params, now) {
-            return answer;
+        let asked = (&*method, &*params);
+        if let Some(answer) = run.journal.calls.recall(&mut run.cursor, run.attempt, plugin, asked, now) {
+            let lost = "an earlier attempt at this event ended before the answer came";
+            return answer.unwrap_or_else(|| Err(CallError::UnknownOutcome(lost.to_owned())));
         }
         let files = run.attachments(&params)?;
         if run.calls >= self.context.limits.calls {
             return Err(CallError::Denied(format!("a run can make at most {} calls at once", run.calls)));
         }
         run.calls += 1;
-        let place = run.journal.begin(&mut run.cursor, plugin, &method, &params);
+        let place = run.journal.calls.begin(&mut run.cursor, run.attempt, plugin, &method, &params);
         let deadline = run.deadline.saturating_duration_since(tokio::time::Instant::now());
         let (outbound, plugin) = (Arc::clone(&run.outbound), plugin.clone());
         // A task of its own: what this future is polled on is the guest's small stack, and its time is the guest's.
@@ -71,7 +72,8 @@ impl Host {
         }));
         let _stop = StopOnDrop(task.abort_handle());
         let answer = task.await.unwrap_or_else(|error| Err(CallError::UnknownOutcome(error.to_string())));
-        run.journal.finish(place, &answer);
+        let kept = answer.as_ref().err().is_none_or(CallError::is_final);
+        run.journal.calls.finish(place, &answer, kept, true);
         answer
     }
 
@@ -158,15 +160,6 @@ impl Host {
 #[derive(Deserialize)]
 struct Pays {
     allow_paid_broadcast: Option<IgnoredAny>,
-}
-
-/// Ends a call when the run that waits for it has ended: nothing of a run outlives it.
-pub(super) struct StopOnDrop(AbortHandle);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl From<CallError> for wit::CallError {

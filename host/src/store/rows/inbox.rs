@@ -3,6 +3,7 @@
 //! The lane stands before the number, so that the events of one lane lie together in order and memory
 //! need hold no more than the lanes' names.
 
+use super::fsm::StateRow;
 use super::{BotId, Deserialize, EventLane, Lane, PluginName, Serialize, Unreadable, decode, encode, prefix};
 use crate::domain::Conversation;
 
@@ -51,6 +52,15 @@ pub enum StoredEvent {
         lane: EventLane,
         /// The plugin whose handler was ended for it, so far.
         ended: Option<PluginName>,
+    },
+    /// A state whose time to live is over.
+    Expired {
+        /// Whose.
+        plugin: PluginName,
+        /// Where.
+        conversation: Conversation,
+        /// What it was.
+        state: StateRow,
     },
 }
 

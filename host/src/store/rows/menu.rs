@@ -1,8 +1,8 @@
-//! The menu of commands as Telegram was last told of it: `q bot`.
+//! The menu of commands as Telegram was last told of it: `l bot`.
 
 use super::{BotId, Deserialize, Serialize, Unreadable, decode, encode, prefix};
 
-const KIND: u8 = b'q';
+const KIND: u8 = b'l';
 
 /// What Telegram was told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
