@@ -65,7 +65,7 @@ pub struct Ctx<S: State = NoState> {
 impl<S: State> Ctx<S> {
     pub(crate) fn new(invocation: Invocation) -> Result<Self, Error> {
         let state = match &invocation.event {
-            Event::Expired(state) => OldState::from(state.clone()).read()?,
+            Event::Expired(state) if S::KEPT => OldState::from(state.clone()).read()?,
             _ => state::load()?,
         };
         Ok(Self { run: Run::new(invocation), state })
