@@ -142,11 +142,12 @@ impl Bots {
             }
             None => bots.first_key_value().ok_or_else(starting)?,
         };
-        let why = || match entry.readiness.report().reasons.first() {
-            Some(reason) if entry.was_served || reason.part == "bot" => {
-                Refusal(StatusCode::SERVICE_UNAVAILABLE, format!("the bot `{name}` does not run: {}", reason.reason))
-            }
-            _ => starting(),
+        let why = || {
+            let report = entry.readiness.report();
+            let failure = report.reasons.iter().find(|reason| reason.part == "bot");
+            failure.map_or_else(starting, |Reason { reason, .. }| {
+                Refusal(StatusCode::SERVICE_UNAVAILABLE, format!("the bot `{name}` does not run: {reason}"))
+            })
         };
         entry.served.clone().ok_or_else(why)
     }
