@@ -109,7 +109,7 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         actions: Actions::default(),
         floods: Floods::default(),
         lanes_changed: shared.chats.lanes_changed(),
-        broadcasts: Broadcasts::new(shared.store.clone(), shared.bot, shared.process),
+        broadcasts: Broadcasts::new(shared.store.clone(), shared.bot, shared.process, shared.chats.clone()),
         gate: Arc::default(),
     };
     this.gate.set(&settings);
