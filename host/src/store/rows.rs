@@ -12,6 +12,7 @@ pub mod broadcast;
 pub mod chat;
 pub mod dead;
 pub mod file;
+pub mod flood;
 pub mod fsm;
 pub mod inbox;
 pub mod kv;
