@@ -259,7 +259,7 @@ impl Context {
             params,
             priority: Priority::Interactive,
             attempts: 0,
-            not_before: 0,
+            follows: false,
             queued: unix_millis(),
             delivery: Delivery::AtLeastOnce,
             begun: 0,

@@ -7,13 +7,8 @@ use futures_util::future::BoxFuture;
 
 use self::guest::Guest;
 use super::*;
-<<<<<<< ours
 use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName};
-use crate::store::rows::{fsm, kv, outbox, timer};
-=======
-use crate::domain::{BotId, ChatId, Conversation, Lane, PluginName};
 use crate::store::rows::{expiry, fsm, kv, outbox, timer};
->>>>>>> theirs
 use crate::store::{Store, Tx};
 
 mod guest;

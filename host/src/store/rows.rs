@@ -14,6 +14,7 @@ pub mod chat;
 pub mod dead;
 pub mod expiry;
 pub mod file;
+pub mod flood;
 pub mod fsm;
 pub mod inbox;
 pub mod kv;

@@ -210,11 +210,11 @@ fn answer(lane: Lane, number: u64) -> OutboxRow {
         params: format!(r#"{{"chat_id":{chat},"text":"message 17"}}"#),
         priority: Priority::Interactive,
         attempts: 0,
-        not_before: 0,
         queued: 0,
         delivery: Delivery::AtLeastOnce,
         begun: 0,
         files: Vec::new(),
         fallback: Fallback::None,
+        follows: false,
     }
 }

@@ -95,7 +95,7 @@ impl Host {
                 .map_err(CallError::Denied)?;
         }
         let numbered = |file: Attachment| Attached { number: rand::random(), ..file.attached };
-        for (method, params) in calls {
+        for (place, (method, params)) in calls.into_iter().enumerate() {
             let files: Vec<_> = run.attachments(&params)?.into_iter().map(numbered).collect();
             for file in &files {
                 run.tx.put(file::reference(run.bot, file), Vec::new());
@@ -107,12 +107,12 @@ impl Host {
                 params,
                 priority: options.priority.into(),
                 attempts: 0,
-                not_before: 0,
                 queued: unix_millis(),
                 delivery: options.delivery.into(),
                 begun: 0,
                 files,
                 fallback: if plain { Fallback::Plain } else { Fallback::None },
+                follows: place > 0,
             };
             run.tx.append(lane_prefix(run.bot, lane), row.encode());
         }
