@@ -105,7 +105,10 @@ pub fn expected(sample: &Sample) -> Option<UpdateView<'static>> {
 pub fn check(sample: &Sample) -> Result<(), String> {
     let read = UpdateView::parse(&sample.text);
     match (expected(sample), read) {
-        (Some(expected), Ok(view)) if view == expected => {
+        // What is passed on as it stands is no part of the oracle's reading.
+        (Some(expected), Ok(view))
+            if (UpdateView { moved: None, chat_object: None, content: "", ..view.clone() }) == expected =>
+        {
             // Nor may what is asked of it later fail.
             std::hint::black_box((view.command(), view.defect()));
             Ok(())

@@ -212,7 +212,9 @@ async fn whoever_does_not_know_the_secret_is_refused_before_the_body_is_read() {
     let right = Some((header, WEBHOOK_SECRET));
     assert_eq!(status("GET", &url, right, "").await, 405);
     assert_eq!(status("POST", &url.replace("/hook", "/"), right, &evil).await, 404);
-    assert_eq!(status("POST", &url, right, &"x".repeat((1 << 20) + 1)).await, 413);
+    // The answer may come before the body has gone out; then the rest of it finds nobody any more.
+    let too_large = caller.http.post(&url).header(header, WEBHOOK_SECRET).body("x".repeat((1 << 20) + 1));
+    assert_eq!(too_large.send().await.map_or(413, |answer| answer.status().as_u16()), 413);
     // Not even the body of a stranger is waited for.
     let mut socket = tokio::net::TcpStream::connect(host.webhook()).await.expect("it listens");
     let head = "POST /hook HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\n{";
