@@ -219,14 +219,14 @@ impl Dispatcher {
         let expiry = tokio::spawn(whose::same(expiry::run(self.context.clone(), self.arrivals.clone(), stop.clone())));
         let sweeping = tokio::spawn({
             let context = self.context.clone();
-            async move {
+            whose::same(async move {
                 loop {
                     if let Err(error) = album::sweep(&context.store, context.bot).await {
                         tracing::error!(%error, "what is remembered of albums can't be tidied up");
                     }
                     tokio::time::sleep(SWEEP).await;
                 }
-            }
+            })
         });
         let mut running = JoinSet::new();
         let result = self.turns(arrivals, &mut running, &mut stop).await;

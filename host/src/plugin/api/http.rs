@@ -10,6 +10,7 @@ use crate::config::redaction::redact;
 use crate::plugin::bindings::botyard::http::client as wit;
 use crate::plugin::grants::Reach;
 use crate::plugin::http::{Budget, Error, Exchange, Request, Response};
+use crate::whose;
 
 /// What is left of a run's time for making something of "not in time", at most.
 const REST: Duration = Duration::from_millis(250);
@@ -52,10 +53,10 @@ impl Host {
         let task = {
             let context = Arc::clone(&context);
             // A task of its own: what this future is polled on is the guest's small stack, and its time is the guest's.
-            tokio::spawn(async move {
+            tokio::spawn(whose::same(async move {
                 let reach = Reach { plugin: &context.name, declared: &context.http, granted: &context.grants.http };
                 client.send(&context.name, &reach, request, budget).await
-            })
+            }))
         };
         let _stop = StopOnDrop(task.abort_handle());
         let Exchange { result, reached } = task
