@@ -31,7 +31,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::redaction::redact;
 use crate::config::{Config, DEFAULT_FILE, LoadOptions};
-use exit::Exit;
+use crate::domain::BotName;
+use exit::{Exit, WrongArgument};
 
 const ABOUT: &str = "Runs Telegram bots whose handlers are sandboxed WebAssembly plugins.
 
@@ -45,7 +46,7 @@ const MORE: &str = "Two commands to begin with:
   botyard run               Run it on Telegram, with a token from @BotFather in the variable BOT_TOKEN.
 
 Files:
-  bot.toml                  The configuration: which bot, which plugins, which limits. Another one: --config FILE.
+  bot.toml                  The configuration: which bots, which plugins, which limits. Another one: --config FILE.
   *.wasm                    The plugins that bot.toml names; `botyard build` makes them. Both are watched while the
                             bot runs: save a new version, and it serves the next message.
   data/                     The store: waiting updates, conversations, unsent messages (`path` in [store]).
@@ -97,6 +98,44 @@ impl ConfigFile {
     fn load(&self, options: LoadOptions) -> anyhow::Result<Config> {
         Ok(Config::load(&self.config, options)?)
     }
+}
+
+/// Which configuration, and which of its bots.
+#[derive(Debug, Args)]
+struct BotConfig {
+    #[command(flatten)]
+    file: ConfigFile,
+    /// Which bot, where the configuration has several: NAME of [bots.NAME], or `bot` for the one in [bot]
+    #[arg(long, value_name = "NAME", global = true)]
+    bot: Option<String>,
+}
+
+impl BotConfig {
+    /// The configuration as it concerns the bot.
+    fn load(&self, options: LoadOptions) -> anyhow::Result<Config> {
+        let (config, bot) = self.load_all(options)?;
+        if bot.is_none() && config.bots.len() > 1 {
+            let names = names(&config);
+            return Err(WrongArgument(format!("there are several bots, {names}: say which one with --bot NAME")).into());
+        }
+        let name = bot.unwrap_or_else(|| config.name.clone());
+        Ok(config.of(&name).expect("a bot that is there"))
+    }
+
+    /// The configuration of all bots, and the one of them that was named.
+    fn load_all(&self, options: LoadOptions) -> anyhow::Result<(Config, Option<BotName>)> {
+        let config = self.file.load(options)?;
+        let bot = self.bot.as_ref().map(|name| BotName::new(name));
+        if let Some(name) = bot.as_ref().filter(|name| !config.bots.contains_key(*name)) {
+            let names = names(&config);
+            return Err(WrongArgument(format!("there is no bot `{name}` in the configuration, but {names}")).into());
+        }
+        Ok((config, bot))
+    }
+}
+
+fn names(config: &Config) -> String {
+    config.bots.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// Parses the arguments, does what they say, and answers with the exit code.

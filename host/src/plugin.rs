@@ -17,6 +17,8 @@ mod component;
 mod engine;
 mod file;
 mod grants;
+mod http;
+mod journal;
 mod limits;
 mod lock;
 mod manifest;
@@ -29,16 +31,20 @@ mod run;
 mod tests;
 mod version;
 
-pub use bindings::botyard::types::types::{Command, Event, Timer, Update};
+pub use bindings::botyard::types::types::{Album, Command, Event, State, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::{LARGEST, read_file};
 pub use grants::{Broadcasting, Grants};
+pub use http::HttpClient;
+pub use journal::Journal;
 pub use limits::{Limits, MEMORY_CAP};
 pub use lock::{Approved, Lock, LockError};
-pub use manifest::{CommandHelp, Filter, Manifest};
-pub use outbound::{Attachment, CallError, Journal, Outbound};
+pub use manifest::{CommandHelp, Filter, Manifest, Schedule};
+pub use outbound::{Attachment, CallError, Outbound};
 pub use rights::Rights;
 pub use run::{Invocation, RunError, RunReport, Verdict};
+#[cfg(test)]
+pub(crate) use tests::keyed;
 pub use version::{Plugin, Version, file_hash};
 
 /// Why a file can't serve as a plugin.

@@ -36,7 +36,7 @@ typedef struct {
     string raw;
 } update;
 
-enum { EVENT_UPDATE, EVENT_TIMER, EVENT_OTHER };
+enum { EVENT_UPDATE, EVENT_ALBUM, EVENT_TIMER, EVENT_EXPIRED, EVENT_OTHER };
 
 typedef struct {
     uint64_t id;
@@ -67,7 +67,9 @@ typedef struct {
     string key;
     uint32_t state_version;
     struct { const void *at; size_t length; } catalogs;
-    list_string methods;
+    list_string methods, http;
+    struct { const void *at; size_t length; } schedules;
+    bool expired;
 } manifest;
 
 enum { OK, ERR };

@@ -9,6 +9,7 @@ mod host;
 mod metrics;
 pub mod process;
 pub mod soak;
+pub mod updates;
 
 pub use build::{guest, host as host_program, plugin};
 pub use host::{Host, HostBuilder, Stopped, WEBHOOK_SECRET};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use botyard::domain::PluginName;
-use botyard::plugin::{Engine, EngineSettings, Grants, Limits, Settings};
+use botyard::plugin::{Engine, EngineSettings, Grants, HttpClient, Limits, Settings};
 use botyard_tests::plugin;
 use proptest::prelude::*;
 
@@ -65,8 +65,10 @@ proptest! {
     /// It loads, or the error says why; nothing in between, and the host goes on.
     #[test]
     fn damaged_files_are_plugins_or_errors(damages in prop::collection::vec(damage(), 1..6), of_module: bool) {
-        static ENGINE: LazyLock<Engine> =
-            LazyLock::new(|| Engine::new(EngineSettings { max_runs: 1, cache_dir: None }).expect("an engine"));
+        static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+            let settings = EngineSettings { max_runs: 1, cache_dir: None, http: HttpClient::new([]) };
+            Engine::new(settings).expect("an engine")
+        });
         static FILES: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
             let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/all-0.1.0.wasm");
             [sample.into(), plugin("counter")].map(|path| std::fs::read(path).expect("it is there"))

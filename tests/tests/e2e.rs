@@ -4,9 +4,14 @@
 #![allow(clippy::disallowed_types, reason = "real processes take real time")]
 
 mod e2e {
+    mod albums;
     mod answers;
+    mod bots;
     mod broadcast;
+    mod capabilities;
     mod chats;
+    mod commands;
+    mod control;
     mod conversations;
     mod crash;
     mod files;
@@ -15,11 +20,13 @@ mod e2e {
     mod misbehaviour;
     mod operator;
     mod reload;
+    mod replace;
     mod sending;
     mod start;
     mod support;
     mod texts;
     mod trust;
+    mod typed;
     mod versions;
     mod webhook;
 }

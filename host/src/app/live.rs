@@ -9,6 +9,7 @@ mod trials;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -18,23 +19,27 @@ use super::versions::{Loaded, Versions};
 use super::{Parts, allowed_updates, send_settings, stopped};
 use crate::admin::Order;
 use crate::clock::unix_millis;
-use crate::config::{Config, LoadOptions};
+use crate::config::Config;
 use crate::dispatch::{Entry, Notice, Routes};
 use crate::domain::PluginName;
 use crate::operate::Operator;
-use crate::plugin::Lock;
+use crate::plugin::{Lock, LockError};
 use crate::reload;
+use crate::whose;
+
+/// How long new grants may take to be heard of. Without the system's events, files are looked at every two seconds.
+const GRANTS_FIRST: Duration = Duration::from_secs(3);
 
 /// The files that are watched. Begun before anything is loaded from them, so that no change is missed.
 pub(super) struct Watch {
-    paths: watch::Sender<Vec<PathBuf>>,
-    changes: mpsc::Receiver<PathBuf>,
-    watcher: reload::Watcher,
+    pub(super) paths: watch::Sender<Vec<PathBuf>>,
+    pub(super) changes: mpsc::Receiver<PathBuf>,
+    pub(super) watcher: reload::Watcher,
 }
 
 impl Watch {
-    pub(super) async fn begin(config: &Config) -> Self {
-        let (paths, watched) = watch::channel(watched_paths(config));
+    pub(super) async fn begin(paths: Vec<PathBuf>) -> Self {
+        let (paths, watched) = watch::channel(paths);
         let (changed, changes) = mpsc::channel(64);
         Self { paths, changes, watcher: reload::Watcher::begin(watched, changed).await }
     }
@@ -42,21 +47,21 @@ impl Watch {
 
 pub(super) use self::orders::apply_pauses;
 
-fn watched_paths(config: &Config) -> Vec<PathBuf> {
-    let plugins = config.enabled().map(|(_, plugin)| plugin.path.clone());
-    [config.file.clone(), Lock::path(&config.file)]
-        .into_iter()
-        .chain(config.files.iter().cloned())
-        .chain(plugins)
-        .collect()
+/// The plugins' files; whoever has the bots watches `bot.toml` and `bot.lock`.
+pub(super) fn watched_paths(config: &Config) -> Vec<PathBuf> {
+    config.enabled().map(|(_, plugin)| plugin.path.clone()).collect()
 }
 
 /// Owns which plugins serve, and the configuration in force.
 pub(super) struct Live {
     parts: Arc<Parts>,
     config: Config,
+    /// What `bot.toml` says, also where it could not be applied.
+    wanted: Config,
     versions: Versions,
     origin: Origin,
+    /// `bot.lock` as it was when what `bot.toml` says was taken over.
+    lock: Result<Lock, LockError>,
     /// The files of entries in `bot.toml` that could not be applied: when one of them changes, it is tried again.
     pending: BTreeMap<PluginName, PathBuf>,
     operator: Operator,
@@ -77,6 +82,7 @@ impl Live {
     pub(super) fn new(
         parts: Arc<Parts>,
         config: Config,
+        lock: Result<Lock, LockError>,
         versions: Versions,
         origin: Origin,
         operator: Operator,
@@ -89,7 +95,9 @@ impl Live {
         let disabled = config.enabled().map(|(name, _)| name).filter(is_off).cloned().collect();
         let mut live = Self {
             parts,
+            wanted: config.clone(),
             config,
+            lock,
             versions,
             origin,
             operator,
@@ -113,16 +121,17 @@ impl Live {
     pub(super) async fn run(
         mut self,
         watch: Watch,
+        configs: watch::Receiver<Config>,
         orders: mpsc::Receiver<Order>,
         notices: mpsc::UnboundedReceiver<Notice>,
         mut stop: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
         let Watch { paths, changes, watcher } = watch;
-        let watcher = tokio::spawn(watcher.run(stop.clone()));
+        let watcher = tokio::spawn(whose::same(watcher.run(stop.clone())));
         tokio::select! {
             // Compiling can't be interrupted, but nobody needs to wait for it either.
             () = stopped(&mut stop) => {}
-            () = self.follow(changes, orders, notices, &paths) => {}
+            () = self.follow(changes, configs, orders, notices, &paths) => {}
         }
         watcher.await?;
         Ok(())
@@ -131,6 +140,7 @@ impl Live {
     async fn follow(
         &mut self,
         mut changes: mpsc::Receiver<PathBuf>,
+        mut configs: watch::Receiver<Config>,
         mut orders: mpsc::Receiver<Order>,
         mut notices: mpsc::UnboundedReceiver<Notice>,
         paths: &watch::Sender<Vec<PathBuf>>,
@@ -139,11 +149,18 @@ impl Live {
             let over = self.trials.values().min().copied();
             tokio::select! {
                 changed = changes.recv() => match changed {
-                    Some(path) if self.is_of_config(&path) || self.is_pending(&path) => self.reload_config().await,
-                    Some(path) if path == Lock::path(&self.config.file) => self.approve().await,
-                    Some(path) => self.reload_plugins(&path).await,
+                    Some(path) => {
+                        self.hear_of_grants(&mut configs).await;
+                        match self.is_pending(&path) {
+                            true => self.reload_config().await,
+                            false => self.reload_plugins(&path).await,
+                        }
+                    }
                     None => break,
                 },
+                Ok(()) = configs.changed() => {
+                    self.take_over(&mut configs).await;
+                }
                 Some(order) = orders.recv() => self.obey(order).await,
                 Some(notice) = notices.recv() => self.heed(notice).await,
                 () = tokio::time::sleep_until(over.unwrap_or_else(Instant::now)), if over.is_some() => {
@@ -156,26 +173,12 @@ impl Live {
         }
     }
 
-    /// `bot.toml`, or a file with a secret.
-    fn is_of_config(&self, path: &Path) -> bool {
-        path == self.config.file || self.config.files.iter().any(|file| file == path)
-    }
-
     fn is_pending(&self, path: &Path) -> bool {
         self.pending.values().any(|pending| pending == path)
     }
 
     async fn reload_config(&mut self) {
-        let options = LoadOptions { token_optional: self.origin.is_simulated };
-        let file = self.config.file.clone();
-        let new = match Config::load(&file, options) {
-            Ok(new) => new,
-            Err(error) => {
-                tracing::error!(%error, "bot.toml has changed but can't be used; the old configuration stays");
-                return self.parts.readiness.config_failed(error.to_string());
-            }
-        };
-        self.parts.readiness.config_ok();
+        let new = self.wanted.clone();
         for (name, _) in self.failures.extract_if(.., |name, _| !new.plugins.get(name).is_some_and(|new| new.enabled)) {
             self.parts.readiness.plugin_ok(&name);
         }
@@ -239,13 +242,34 @@ impl Live {
         }
     }
 
-    /// `bot.lock` has changed: what has failed may be let in now.
-    async fn approve(&mut self) {
-        // What was granted with it stands in bot.toml, and was written before.
+    /// Where a plugin's file has changed together with `bot.lock`, its grants are on their way, and go before it.
+    async fn hear_of_grants(&mut self, configs: &mut watch::Receiver<Config>) {
+        if self.lock == Lock::read(&self.config.file) {
+            return;
+        }
+        // None comes where bot.toml can't be used, or bot.lock is gone.
+        match tokio::time::timeout(GRANTS_FIRST, configs.changed()).await {
+            Ok(Ok(())) => self.take_over(configs).await,
+            _ => self.let_in().await,
+        }
+    }
+
+    async fn take_over(&mut self, configs: &mut watch::Receiver<Config>) {
+        self.wanted = configs.borrow_and_update().clone();
         self.reload_config().await;
-        let failed: Vec<PathBuf> =
-            self.failures.keys().filter_map(|name| Some(self.config.plugins.get(name)?.path.clone())).collect();
-        for path in failed {
+        self.let_in().await;
+    }
+
+    /// If `bot.lock` has changed, what has failed may be let in now. What was granted with it stands in `bot.toml`, was
+    /// written before, and is in force already.
+    async fn let_in(&mut self) {
+        let lock = Lock::read(&self.config.file);
+        if self.lock == lock {
+            return;
+        }
+        self.lock = lock;
+        let failed = self.failures.keys().filter_map(|name| Some(self.config.plugins.get(name)?.path.clone()));
+        for path in failed.collect::<BTreeSet<_>>() {
             self.reload_plugins(&path).await;
         }
     }
@@ -308,6 +332,7 @@ impl Live {
         // Only the next poll asks for what a new plugin wants; what Telegram has queued before is as it is.
         self.parts.allowed_updates.send_replace(allowed_updates(&self.config, &routes));
         self.parts.dispatcher.set_routes(routes);
+        self.parts.menu.notify_one();
     }
 
     fn report_failure(&mut self, name: &PluginName, error: &str) {

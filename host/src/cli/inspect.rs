@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::app::plugin_settings;
-use crate::config::{I18n, Plugin};
+use crate::config::{Config, Pin, Plugin};
 use crate::domain::PluginName;
-use crate::plugin::{self, Engine, EngineSettings, Settings};
+use crate::plugin::{self, Engine, EngineSettings, HttpClient, Lock, Settings};
 
 /// What is said of a plugin that loads.
 #[derive(Debug, Clone, Serialize)]
@@ -29,9 +29,16 @@ pub(super) struct Inspector {
 }
 
 impl Inspector {
-    /// Loads a plugin as the host would.
-    pub(super) fn inspect(&mut self, name: &PluginName, plugin: &Plugin, i18n: &I18n) -> Result<Summary, String> {
-        self.load(name, &plugin.path, plugin_settings(plugin, i18n))
+    /// Loads a plugin as the host would, if `bot.lock` lets it in.
+    pub(super) fn inspect(&mut self, name: &PluginName, plugin: &Plugin, config: &Config) -> Result<Summary, String> {
+        let wasm = plugin::read_file(&plugin.path).map_err(|error| unreadable(&error))?;
+        let settings = plugin_settings(plugin, &config.i18n);
+        let loaded = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
+        let strict = plugin.pin == Pin::Hash;
+        Lock::read(&config.file)
+            .and_then(|lock| lock.check(name.as_str(), strict, &plugin::file_hash(&wasm), &loaded.rights))
+            .map_err(|error| error.to_string())?;
+        Ok(summary(&wasm, &loaded))
     }
 
     /// Loads a file as a plugin without any settings.
@@ -60,16 +67,10 @@ impl Inspector {
         self.engine()?.load(PluginName::new("plugin"), wasm, settings).map_err(|error| error.to_string())
     }
 
-    fn load(&mut self, name: &PluginName, path: &Path, settings: Settings) -> Result<Summary, String> {
-        let wasm = plugin::read_file(path).map_err(|error| unreadable(&error))?;
-        let plugin = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
-        Ok(summary(&wasm, &plugin))
-    }
-
     fn engine(&mut self) -> Result<&Engine, String> {
         if self.engine.is_none() {
             // Nothing is kept: a check leaves no trace.
-            let settings = EngineSettings { max_runs: 1, cache_dir: None };
+            let settings = EngineSettings { max_runs: 1, cache_dir: None, http: HttpClient::new([]) };
             self.engine = Some(Engine::new(settings).map_err(|error| error.to_string())?);
         }
         Ok(self.engine.as_ref().expect("it was just made"))

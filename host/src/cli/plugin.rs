@@ -15,7 +15,7 @@ use super::exit::{Exit, WrongArgument};
 use super::hand::{self, Hand, Running};
 use super::inspect::Inspector;
 use super::table::{clean, table, utc};
-use super::{ConfigFile, say};
+use super::{BotConfig, ConfigFile, say};
 use crate::admin::{KeptVersion, PluginState, PluginStatus};
 use crate::config::{Config, LoadOptions};
 use crate::domain::PluginName;
@@ -29,7 +29,7 @@ use sheet::Sheet;
 #[command(verbatim_doc_comment)]
 pub(super) struct Plugin {
     #[command(flatten)]
-    file: ConfigFile,
+    file: BotConfig,
     /// The simulator's bot, where no host runs that would know whose bot it is
     #[arg(long, global = true)]
     simulator: bool,
@@ -52,14 +52,8 @@ enum Action {
         #[arg(long)]
         name: Option<String>,
     },
-    /// Let a plugin in: fetch it, show what it wants, pin it in bot.lock and name it in bot.toml
-    ///
-    /// Also for another version of one that is installed. The host that runs loads it by itself.
-    Install(install::Install),
-    /// Let in what waits for approval: a file that wants more than was approved
-    Approve(install::Named),
-    /// Take a plugin out of bot.toml and bot.lock, with its file where it lies in plugins/
-    Remove(install::Named),
+    #[command(flatten)]
+    Admission(install::Admission),
     /// Load a plugin's file again, changed or not
     ///
     /// What does not load changes nothing: the version that serves goes on.
@@ -112,18 +106,20 @@ enum Action {
 
 impl Plugin {
     pub(super) fn run(self) -> anyhow::Result<Exit> {
-        if let Action::Inspect { file, name } = self.action {
-            return inspect(&self.file, self.json, &file, name);
-        }
         // The running host knows the bot; only a stopped store needs the token.
-        let config = self.file.load(LoadOptions { token_optional: true })?;
-        let json = self.json;
+        let (options, json) = (LoadOptions { token_optional: true }, self.json);
+        let action = match self.action {
+            Action::Inspect { file, name } => return inspect(&self.file.file, json, &file, name),
+            Action::Admission(wish) => {
+                let (config, bot) = self.file.load_all(options)?;
+                return hand::block_on(wish.run(install::Desk { config: &config, bot, json }));
+            }
+            action => action,
+        };
+        let config = self.file.load(options)?;
         hand::block_on(async {
-            match self.action {
-                Action::Inspect { .. } => unreachable!("it is done already"),
-                Action::Install(install) => install.run(&config, json).await,
-                Action::Approve(named) => named.approve(&config, json).await,
-                Action::Remove(named) => named.remove(&config, json),
+            match action {
+                Action::Inspect { .. } | Action::Admission(_) => unreachable!("it is done already"),
                 Action::List => print(json, &Running::on(&config).await?.plugins().await?, |list| listed(list)),
                 Action::Reload { name } => {
                     let status = Running::on(&config).await?.change_plugin(&name, "reload").await?;

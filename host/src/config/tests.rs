@@ -1,3 +1,5 @@
+mod bots;
+
 use std::path::Path;
 
 use secrecy::ExposeSecret as _;
@@ -80,7 +82,8 @@ fn every_key_is_read() {
             secrets = { pay = { env = "PAY_KEY" } }
             pin = "hash"
             grants = { methods = ["sendMessage", "answer*", "*"], kinds = ["message"], chats = ["private", -1001557912345, "@News"], broadcast = "paid", http = ["https://api.pay.example:8443"] }
-            limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B", upload = "1GiB", download = "0B" }
+            limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B",
+                upload = "1GiB", download = "0B", http_bytes = "3MiB", http_calls = 4, http_per_minute = 5 }
         "#,
         [("PAY_KEY", "hunter22\n"), ("BOTYARD__BOT__TOKEN", "{ env = \"BOT_TOKEN\" }")],
     )
@@ -89,10 +92,7 @@ fn every_key_is_read() {
     assert_eq!((config.bot.local_server, config.bot.local_files.as_deref()), (true, Some(Path::new("/srv/bot-api"))));
     assert_eq!(config.intake.allowed_updates, AllowedUpdates::Only(vec!["message".into(), "callback_query".into()]));
     assert_eq!(config.intake.poll_timeout, Duration::from_secs(5));
-    assert_eq!(
-        config.dispatch,
-        Dispatch { concurrency: 8, max_attempts: 2, acknowledge_callbacks: Duration::from_secs(3) }
-    );
+    assert_eq!(config.dispatch, Dispatch { concurrency: 8, max_attempts: 2, ..Dispatch::default() });
     let send = Send {
         overall_per_second: 0.0,
         chat_per_second: 0.5,
@@ -115,7 +115,7 @@ fn every_key_is_read() {
     let chats: Vec<_> = shop.grants.chats.as_ref().unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(chats, ["\"private\"", "-1001557912345", "\"@news\""]);
     assert_eq!((shop.pin, shop.grants.broadcast), (Pin::Hash, Broadcasting::Paid));
-    assert_eq!(shop.grants.http, ["https://api.pay.example:8443"]);
+    assert_eq!(shop.grants.http, ["https://api.pay.example:8443".parse().unwrap()]);
     assert_eq!(
         shop.limits,
         Limits {
@@ -128,6 +128,9 @@ fn every_key_is_read() {
             log: 0,
             upload: 1 << 30,
             download: 0,
+            http_bytes: 3 << 20,
+            http_calls: 4,
+            http_per_minute: 5,
         }
     );
     assert_eq!(config.warnings, []);

@@ -23,6 +23,7 @@ const PACKAGES: &[&[(&str, &str)]] = &[
     package!["deps/clock/clock.wit"],
     package!["deps/config/config.wit"],
     package!["deps/files/files.wit"],
+    package!["deps/http/http.wit"],
     package!["deps/fsm/fsm.wit"],
     package!["deps/i18n/i18n.wit"],
     package!["deps/log/log.wit"],

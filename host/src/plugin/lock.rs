@@ -120,7 +120,7 @@ impl Lock {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         for (name, approved) in &self.plugins {
             let Approved { sha256, version, source, rights } = approved;
-            let Rights { methods, kinds, interfaces } = rights;
+            let Rights { methods, kinds, http, interfaces } = rights;
             let list = |list: &[String]| {
                 let lines: String = list.iter().map(|item| format!("    {},\n", quoted(item))).collect();
                 if lines.is_empty() { "[]".to_owned() } else { format!("[\n{lines}]") }
@@ -128,12 +128,13 @@ impl Lock {
             write!(
                 text,
                 "\n[plugins.{name}]\nsha256 = {}\nversion = {}\nsource = {}\n\n[plugins.{name}.rights]\nmethods = {}\nkinds = \
-                 {}\ninterfaces = {}\n",
+                 {}\nhttp = {}\ninterfaces = {}\n",
                 quoted(sha256),
                 quoted(version),
                 quoted(source),
                 list(methods),
                 list(kinds),
+                list(http),
                 list(interfaces),
             )
             .expect("writing to a text can't fail");
@@ -155,7 +156,11 @@ mod tests {
             sha256: "ab".repeat(32),
             version: "1.0 \"beta\"".to_owned(),
             source: source.to_owned(),
-            rights: Rights { kinds: vec!["message".to_owned()], ..rights(&["answer*", "sendMessage"]) },
+            rights: Rights {
+                kinds: vec!["message".to_owned()],
+                http: vec!["https://*.a.example".to_owned()],
+                ..rights(&["answer*", "sendMessage"])
+            },
         };
         let plugins = [("shop", "https://a.example/shop.wasm"), ("a-1", "C:\\a.wasm\n")];
         Lock { plugins: plugins.map(|(name, source)| (name.to_owned(), approved(source))).into() }

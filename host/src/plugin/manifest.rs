@@ -1,10 +1,13 @@
 //! What a plugin says of itself, checked and made ready for use.
 
+use std::time::Duration;
+
 use regex::{Regex, RegexBuilder};
 
 use super::bindings::exports::botyard::plugin::handler as wire;
 use super::grants;
-use crate::domain::{KeyStrategy, UPDATE_KINDS};
+use crate::domain::{KeyStrategy, OriginPattern, UPDATE_KINDS};
+use crate::recurrence::{Misfire, Rule};
 
 /// A compiled regular expression may not be larger than this. At its worst one of this size takes 30 ms for the
 /// longest text, on the host's time.
@@ -19,6 +22,7 @@ const MOST_NAMES: usize = 1_000;
 const TEXT_BYTES: usize = 1_000;
 /// Callback data has at most 64 bytes.
 const CALLBACK_BYTES: usize = 64;
+const SCHEDULE_NAME_BYTES: usize = 64;
 const CHAT_TYPES: [&str; 4] = ["private", "group", "supergroup", "channel"];
 
 /// What a plugin says of itself.
@@ -40,6 +44,23 @@ pub struct Manifest {
     pub state_version: u32,
     /// The Bot API methods it calls; `*` at the end stands for any ending.
     pub methods: Vec<String>,
+    /// Where it sends HTTP requests to.
+    pub http: Vec<OriginPattern>,
+    /// The recurring timers that the host keeps for it.
+    pub schedules: Vec<Schedule>,
+    /// Whether it wants to hear of the end of a state's time to live.
+    pub expired: bool,
+}
+
+/// A recurring timer that a manifest declares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// The name that its events carry.
+    pub name: String,
+    /// When; a rule that was checked.
+    pub rule: Rule,
+    /// What becomes of missed times.
+    pub misfire: Misfire,
 }
 
 /// One way in which events reach a plugin. Every part that is given must match; an empty list matches all.
@@ -63,17 +84,28 @@ pub struct Filter {
     pub observe: bool,
 }
 
+/// The kind under which filters ask for albums.
+const ALBUM: &str = "album";
+
 impl Filter {
-    /// The kinds that can match. A filter that names none but looks at callback data can only match those that have such
-    /// data, and so on.
+    /// Only where it says so: other filters see an album's messages.
+    #[must_use]
+    pub fn asks_for_albums(&self) -> bool {
+        self.kinds.iter().any(|kind| kind == ALBUM)
+    }
+
+    /// The kinds of update that can match. A filter that names none but looks at callback data can only match those that
+    /// have such data, and so on.
     #[must_use]
     pub fn wanted_kinds(&self) -> Vec<&str> {
+        const NEW_MESSAGES: [&str; 3] = ["message", "channel_post", "business_message"];
         if !self.kinds.is_empty() {
-            self.kinds.iter().map(String::as_str).collect()
+            let of = |kind| if kind == ALBUM { NEW_MESSAGES.to_vec() } else { vec![kind] };
+            self.kinds.iter().flat_map(|kind| of(kind.as_str())).collect()
         } else if self.callback_prefix.is_some() {
             vec!["callback_query"]
         } else if !self.commands.is_empty() {
-            vec!["message", "channel_post", "business_message"]
+            NEW_MESSAGES.to_vec()
         } else {
             UPDATE_KINDS.to_vec()
         }
@@ -98,6 +130,9 @@ impl Manifest {
             KeyStrategy::default()
         });
         let (name, version) = (&manifest.name, &manifest.version);
+        if key == KeyStrategy::Unordered && manifest.state_version > 0 {
+            problems.push("with the key `none` there are no conversations, so it can't keep states".to_owned());
+        }
         for (what, text) in [("name", name), ("version", version), ("description", &manifest.description)] {
             if text.len() > TEXT_BYTES || text.contains(char::is_control) {
                 problems.push(format!("its {what} has control characters, or more than {TEXT_BYTES} bytes"));
@@ -107,7 +142,12 @@ impl Manifest {
             return Err(format!("{} filters; at most {MOST_FILTERS} are possible", manifest.filters.len()));
         }
         let lists = manifest.filters.iter().flat_map(|filter| [&filter.kinds, &filter.commands, &filter.states]);
-        let lengths = lists.map(Vec::len).chain([manifest.methods.len(), manifest.commands.len()]);
+        let lengths = lists.map(Vec::len).chain([
+            manifest.methods.len(),
+            manifest.commands.len(),
+            manifest.http.len(),
+            manifest.schedules.len(),
+        ]);
         if let Some(length) = lengths.max().filter(|length| *length > MOST_NAMES) {
             return Err(format!("{length} names in one list; at most {MOST_NAMES} are possible"));
         }
@@ -119,6 +159,15 @@ impl Manifest {
         for command in manifest.commands.iter().filter(|command| !is_command(&command.name)) {
             problems.push(not_a_command(&command.name));
         }
+        let http = manifest.http.iter().filter_map(|origin| match origin.parse() {
+            Ok(origin) => Some(origin),
+            Err(error) => {
+                problems.push(format!("{error}"));
+                None
+            }
+        });
+        let http = http.collect();
+        let schedules = check_schedules(manifest.schedules, &mut problems);
         let filters = manifest
             .filters
             .into_iter()
@@ -143,8 +192,33 @@ impl Manifest {
             key,
             state_version: manifest.state_version,
             methods: manifest.methods,
+            http,
+            schedules,
+            expired: manifest.expired,
         })
     }
+}
+
+fn check_schedules(schedules: Vec<wire::Schedule>, problems: &mut Vec<String>) -> Vec<Schedule> {
+    let mut checked: Vec<Schedule> = Vec::new();
+    for wire::Schedule { name, rule, make_up } in schedules {
+        let rule = match rule {
+            wire::ScheduleRule::Cron((expression, zone)) => Rule::Cron { expression, zone },
+            wire::ScheduleRule::EveryMs(interval) => Rule::Every(Duration::from_millis(interval)),
+        };
+        if let Err(problem) = rule.parse() {
+            problems.push(format!("schedule `{name:.64}`: {problem}"));
+        }
+        if name.is_empty() || name.len() > SCHEDULE_NAME_BYTES || name.contains(char::is_control) {
+            problems.push(format!("schedule `{name:.64}`: its name must have 1 to {SCHEDULE_NAME_BYTES} bytes"));
+        }
+        if checked.iter().any(|other| other.name == name) {
+            problems.push(format!("there are two schedules named `{name:.64}`"));
+        }
+        let misfire = if make_up { Misfire::Once } else { Misfire::Skip };
+        checked.push(Schedule { name, rule, misfire });
+    }
+    checked
 }
 
 fn check_filter(filter: wire::Filter, regex_bytes: usize, problem: &mut dyn FnMut(String)) -> Filter {
@@ -221,6 +295,9 @@ mod tests {
             state_version: 1,
             catalogs: vec![],
             methods: vec!["send*".into()],
+            http: vec![],
+            schedules: vec![],
+            expired: false,
         }
     }
 
@@ -249,6 +326,13 @@ mod tests {
     }
 
     #[test]
+    fn without_conversations_there_are_no_states() {
+        let unordered = |state_version| wire::Manifest { key: "none".into(), state_version, ..manifest(filter()) };
+        assert_eq!(Manifest::check(unordered(0)).unwrap().key, KeyStrategy::Unordered);
+        assert!(Manifest::check(unordered(1)).unwrap_err().contains("can't keep states"));
+    }
+
+    #[test]
     fn says_all_that_is_wrong_at_once() {
         let broken = wire::Filter {
             kinds: vec!["Message".into()],
@@ -262,8 +346,27 @@ mod tests {
         broken.key = "person".into();
         broken.methods = vec!["../getMe".into()];
         broken.commands = vec![wire::CommandHelp { name: "Start".into(), description_key: String::new() }];
+        broken.http = vec!["api.pay.example".into()];
+        let daily = |rule| wire::Schedule { name: "daily".into(), rule, make_up: true };
+        broken.schedules = vec![
+            daily(wire::ScheduleRule::Cron(("0 25 * * *".into(), "UTC".into()))),
+            daily(wire::ScheduleRule::EveryMs(5)),
+        ];
         let text = Manifest::check(broken).unwrap_err();
-        for part in ["`Message`", "`privat`", "`/start`", "`(`", "`person`", "`../getMe`", "`Start`", "filter 1"] {
+        for part in [
+            "`25` as hour",
+            "5ms",
+            "two schedules",
+            "`api.pay.example`",
+            "`Message`",
+            "`privat`",
+            "`/start`",
+            "`(`",
+            "`person`",
+            "`../getMe`",
+            "`Start`",
+            "filter 1",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

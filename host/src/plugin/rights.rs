@@ -1,11 +1,11 @@
-//! What a plugin wants, as far as an operator can say no to it: Bot API methods, kinds of update, and interfaces of
-//! the host. Pure; compared with what was approved, it says what is new, in words.
+//! What a plugin wants, as far as an operator can say no to it: Bot API methods, kinds of update, servers, and interfaces
+//! of the host. Pure; compared with what was approved, it says what is new, in words.
 
 use serde::{Deserialize, Serialize};
 
 use super::grants::covers;
 use super::{Grants, Manifest, component};
-use crate::domain::{PluginName, UPDATE_KINDS};
+use crate::domain::{OriginPattern, PluginName, UPDATE_KINDS};
 
 /// Every kind of update there is.
 const ALL: &str = "*";
@@ -19,6 +19,8 @@ pub struct Rights {
     pub methods: Vec<String>,
     /// Kinds of update that it is given; `*` for all.
     pub kinds: Vec<String>,
+    /// Servers that it sends HTTP requests to.
+    pub http: Vec<String>,
     /// Interfaces that it imports, without their versions.
     pub interfaces: Vec<String>,
 }
@@ -36,6 +38,7 @@ impl Rights {
         Self {
             methods: sorted(manifest.methods.clone()),
             kinds: sorted(kinds.into_iter().map(str::to_owned).collect()),
+            http: sorted(manifest.http.iter().map(ToString::to_string).collect()),
             interfaces: sorted(interfaces.iter().map(|name| component::base(name).to_owned()).collect()),
         }
     }
@@ -56,6 +59,7 @@ impl Rights {
         Self {
             methods: new(&self.methods, &approved.methods),
             kinds: new(&self.kinds, &approved.kinds),
+            http: self.http.iter().filter(|origin| !reaches(&approved.http, origin)).cloned().collect(),
             interfaces: new(&self.interfaces, &approved.interfaces),
         }
     }
@@ -63,7 +67,7 @@ impl Rights {
     /// True if nothing is wanted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.methods.is_empty() && self.kinds.is_empty() && self.interfaces.is_empty()
+        self.methods.is_empty() && self.kinds.is_empty() && self.http.is_empty() && self.interfaces.is_empty()
     }
 
     /// A line for each sort of right, for people.
@@ -73,6 +77,7 @@ impl Rights {
         let lines = [
             line("calls", &self.methods),
             line("is given", &self.kinds),
+            line("sends requests to", &self.http),
             line("uses", &self.interfaces.iter().map(|name| name.replace("botyard:", "")).collect::<Vec<_>>()),
         ];
         lines.into_iter().flatten().collect()
@@ -86,13 +91,20 @@ impl Rights {
     }
 }
 
+/// Whether one of these patterns stands for all that the origin does. Somebody may have changed them by hand, and what is
+/// no pattern stands for nothing.
+fn reaches(known: &[String], origin: &str) -> bool {
+    let Ok(origin) = origin.parse::<OriginPattern>() else { return false };
+    known.iter().any(|known| known.parse::<OriginPattern>().is_ok_and(|known| known.covers(&origin)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn rights(methods: &[&str], kinds: &[&str], interfaces: &[&str]) -> Rights {
         let list = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect();
-        Rights { methods: list(methods), kinds: list(kinds), interfaces: list(interfaces) }
+        Rights { methods: list(methods), kinds: list(kinds), interfaces: list(interfaces), ..Rights::default() }
     }
 
     #[test]
@@ -109,14 +121,29 @@ mod tests {
             assert_eq!(wanted.beyond(&approved), beyond);
             assert!(wanted.beyond(&wanted).is_empty());
         }
+        let to = |http: &[&str]| Rights { http: http.iter().map(ToString::to_string).collect(), ..Rights::default() };
+        for (known, wanted, beyond) in [
+            (
+                &["https://*.pay.example"][..],
+                &["https://api.pay.example", "https://pay.example"][..],
+                &["https://pay.example"][..],
+            ),
+            (&["https://a.example"], &["https://a.example:8443"], &["https://a.example:8443"]),
+            (&["https://*"], &["https://a.example", "http://a.example"], &["http://a.example"]),
+            (&["nonsense"], &["https://a.example"], &["https://a.example"]),
+        ] {
+            assert_eq!(to(wanted).beyond(&to(known)), to(beyond));
+        }
         let all = rights(&["*"], &["*"], &[]);
         assert!(rights(&["a*", "b"], &["message"], &[]).beyond(&all).is_empty());
     }
 
     #[test]
     fn is_said_in_words() {
-        let lines = rights(&["sendMessage"], &["message", "poll"], &[BROADCASTS]).lines();
-        assert_eq!(lines, ["calls sendMessage", "is given message, poll", "uses broadcast/broadcasts"]);
+        let wanted = rights(&["sendMessage"], &["message", "poll"], &[BROADCASTS]);
+        let lines = Rights { http: vec!["https://a.example".to_owned()], ..wanted }.lines();
+        let expected = ["calls sendMessage", "is given message, poll", "sends requests to https://a.example"];
+        assert_eq!(lines, [&expected[..], &["uses broadcast/broadcasts"]].concat());
         assert!(Rights::default().lines().is_empty() && rights(&[], &[], &[BROADCASTS]).broadcasts());
     }
 }

@@ -84,6 +84,9 @@ async fn a_plugin_is_installed_waits_when_it_wants_more_and_is_removed() {
     host.start();
     assert_eq!(ask(&simulator, ALICE, "/me").await, "/me");
 
+    let (code, checked, _) = botyard(&host, &["check"]);
+    assert!(code == Some(1) && checked.contains("waits for approval"), "{checked}");
+
     let shown = json(&host, &["plugin", "inspect", &guest("calls").display().to_string(), "--name", "shop"]);
     assert_eq!(shown["compared"]["gains"]["methods"], serde_json::json!(["*"]), "{shown}");
     done(&host, &["plugin", "approve", "shop", "--yes"]);
@@ -98,6 +101,38 @@ async fn a_plugin_is_installed_waits_when_it_wants_more_and_is_removed() {
     assert!(!lock.contains("shop"), "{lock}");
     let after = std::fs::read_to_string(host.config_file()).expect("readable");
     assert_eq!(after.trim(), before.trim(), "everything else is as its owner wrote it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_bots_share_a_lock_and_a_plugin_is_let_in_for_one_or_more_with_its_servers() {
+    let (first, second) = (simulator().await, simulator().await);
+    let mut host = super::bots::two(&first, &second, "").start();
+    let reaches = guest("reaches").display().to_string();
+    let serves = |host: &Host, bot: &str| {
+        let list = json(host, &["plugin", "list", "--bot", bot]);
+        list.as_array().expect("a list").iter().any(|plugin| plugin["name"] == "web")
+    };
+    let config = |host: &Host| std::fs::read_to_string(host.config_file()).expect("readable");
+
+    let (code, _, errors) = botyard(&host, &["plugin", "install", &reaches, "--bot", "shap", "--yes"]);
+    assert!(code == Some(2) && errors.contains("no bot `shap`"), "{errors}");
+    let said = done(&host, &["plugin", "install", &reaches, "--name", "web", "--bot", "shop", "--yes"]);
+    assert!(said.contains("the host has loaded it"), "{said}");
+    assert!(serves(&host, "shop") && !serves(&host, "bot"));
+    let text = config(&host);
+    assert!(text.contains("bots = [\"shop\"]") && text.contains("http = [\"http://*:*\", \"https://*:*\"]"), "{text}");
+    let lock = std::fs::read_to_string(host.folder().join("bot.lock")).expect("it is written");
+    assert!(lock.contains("\"https://*:*\""), "{lock}");
+
+    let said = done(&host, &["plugin", "install", &reaches, "--name", "web", "--bot", "bot", "--yes"]);
+    assert!(said.contains("the host has loaded it"), "{said}");
+    assert!(serves(&host, "shop") && serves(&host, "bot") && config(&host).contains("bots = [\"shop\", \"bot\"]"));
+    let (code, _, errors) = botyard(&host, &["plugin", "remove", "web", "--bot", "shop", "--yes"]);
+    assert!(code == Some(2) && errors.contains("serves other bots as well"), "{errors}");
+    let (code, _, errors) = botyard(&host, &["plugin", "approve", "echo", "--bot", "shop", "--yes"]);
+    assert!(code == Some(2) && errors.contains("`echo` does not serve the bot `shop`"), "{errors}");
+    done(&host, &["plugin", "remove", "web", "--yes"]);
+    host.wait_until("both are without it", |host| !serves(host, "shop") && !serves(host, "bot"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

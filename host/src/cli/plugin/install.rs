@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::edit;
@@ -20,8 +20,8 @@ use crate::cli::hand::Running;
 use crate::cli::inspect::Inspector;
 use crate::cli::table::clean;
 use crate::cli::{say, tell};
-use crate::config::{Config, Environment, LoadOptions};
-use crate::domain::PluginName;
+use crate::config::{self, Config, Environment, LoadOptions};
+use crate::domain::{BotName, PluginName};
 use crate::plugin::{self, Approved, Lock, Plugin, Rights};
 
 /// Beside bot.toml.
@@ -29,6 +29,54 @@ const FOLDER: &str = "plugins";
 /// How often a running host is asked whether it has loaded what was installed, and how long it is given each time.
 const LOOKS: u32 = 40;
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// What is written down for all bots at once.
+#[derive(Debug, Subcommand)]
+pub(super) enum Admission {
+    /// Let a plugin in: fetch it, show what it wants, pin it in bot.lock and name it in bot.toml
+    ///
+    /// Also for another version of one that is installed. The host that runs loads it by itself. With --bot, a new plugin
+    /// serves that bot only.
+    #[command(verbatim_doc_comment)]
+    Install(Install),
+    /// Let in what waits for approval: a file that wants more than was approved
+    Approve(Named),
+    /// Take a plugin out of bot.toml and bot.lock, with its file where it lies in plugins/
+    Remove(Named),
+}
+
+impl Admission {
+    pub(super) async fn run(self, desk: Desk<'_>) -> anyhow::Result<Exit> {
+        match self {
+            Self::Install(install) => install.run(&desk).await,
+            Self::Approve(named) => named.approve(&desk).await,
+            Self::Remove(named) => named.remove(&desk),
+        }
+    }
+}
+
+/// Where it is written down, and for whom.
+pub(super) struct Desk<'a> {
+    /// That of all bots.
+    pub(super) config: &'a Config,
+    /// The one that was named.
+    pub(super) bot: Option<BotName>,
+    pub(super) json: bool,
+}
+
+impl Desk<'_> {
+    /// The entry in `bot.toml`, if it is one of the bot's.
+    fn entry(&self, name: &str) -> anyhow::Result<&config::Plugin> {
+        let entry = self.config.plugins.get(&PluginName::new(name));
+        let entry = entry.ok_or_else(|| WrongArgument(format!("there is no plugin `{name}` in the configuration")))?;
+        match &self.bot {
+            Some(bot) if !entry.serves(bot) => {
+                Err(WrongArgument(format!("the plugin `{name}` does not serve the bot `{bot}`")).into())
+            }
+            _ => Ok(entry),
+        }
+    }
+}
 
 #[derive(Debug, Args)]
 pub(super) struct Install {
@@ -67,7 +115,7 @@ struct Done<'a> {
 
 /// A file that somebody may approve.
 struct Offer<'a> {
-    config: &'a Config,
+    desk: &'a Desk<'a>,
     name: String,
     path: PathBuf,
     source: String,
@@ -96,7 +144,8 @@ fn installed_rights(lock: &Lock, name: &str, wasm: Option<&[u8]>) -> Option<Righ
 }
 
 impl Install {
-    pub(super) async fn run(self, config: &Config, json: bool) -> anyhow::Result<Exit> {
+    async fn run(self, desk: &Desk<'_>) -> anyhow::Result<Exit> {
+        let config = desk.config;
         let source = Source::parse(&self.source)?;
         let wasm = source.read().await?;
         let hash = plugin::file_hash(&wasm);
@@ -124,31 +173,43 @@ impl Install {
         }
         let lock = Lock::read(&config.file)?;
         let before = entry.and_then(|_| installed_rights(&lock, &name, installed.as_deref()));
-        let offer = Offer { config, name, path, source: self.source, wasm, plugin, lock, before };
-        offer.take(self.yes, json, "installed").await
+        let offer = Offer { desk, name, path, source: self.source, wasm, plugin, lock, before };
+        offer.take(self.yes, "installed").await
     }
 }
 
 impl Named {
     /// Takes the file that waits in a plugin's place.
-    pub(super) async fn approve(self, config: &Config, json: bool) -> anyhow::Result<Exit> {
-        let entry = config.plugins.get(&PluginName::new(&self.name)).ok_or_else(|| unknown(&self.name))?;
+    async fn approve(self, desk: &Desk<'_>) -> anyhow::Result<Exit> {
+        let entry = desk.entry(&self.name)?;
         let wasm =
             plugin::read_file(&entry.path).with_context(|| format!("could not read {}", entry.path.display()))?;
         let plugin =
             Inspector::default().plugin(&wasm).map_err(|error| anyhow!("{}: {error}", entry.path.display()))?;
-        let lock = Lock::read(&config.file)?;
+        let lock = Lock::read(&desk.config.file)?;
         let approved = lock.plugins.get(&self.name);
-        let source = approved.map_or_else(|| entry.path.display().to_string(), |approved| approved.source.clone());
+        // Another file has come another way.
+        let known = approved.filter(|approved| approved.sha256 == plugin::file_hash(&wasm));
+        let source = known.map_or_else(|| entry.path.display().to_string(), |approved| approved.source.clone());
         let before = approved.map(|approved| approved.rights.clone());
         let path = entry.path.clone();
-        let offer = Offer { config, name: self.name, path, source, wasm, plugin, lock, before };
-        offer.take(self.yes, json, "approved").await
+        let offer = Offer { desk, name: self.name, path, source, wasm, plugin, lock, before };
+        offer.take(self.yes, "approved").await
     }
 
     /// Takes a plugin out of the configuration. What it keeps in the store stays.
-    pub(super) fn remove(self, config: &Config, json: bool) -> anyhow::Result<Exit> {
-        let entry = config.plugins.get(&PluginName::new(&self.name)).ok_or_else(|| unknown(&self.name))?;
+    fn remove(self, desk: &Desk<'_>) -> anyhow::Result<Exit> {
+        let (config, entry) = (desk.config, desk.entry(&self.name)?);
+        if let Some(bot) = &desk.bot
+            && config.bots.keys().any(|other| other != bot && entry.serves(other))
+        {
+            let why = format!(
+                "the plugin `{}` serves other bots as well: take `{bot}` out of `bots` of [plugins.{}], or leave out --bot \
+                 to remove it from all",
+                self.name, self.name
+            );
+            return Err(WrongArgument(why).into());
+        }
         let ours = config.file.parent().unwrap_or(Path::new(".")).join(FOLDER);
         let is_shared =
             config.plugins.iter().any(|(name, other)| name.as_str() != self.name && other.path == entry.path);
@@ -172,14 +233,15 @@ impl Named {
         }
         let done = Done { name: &self.name, action: "removed", path: entry.path.clone(), plugin: None };
         let said = format!("`{}` is removed; its states and values stay in the store\n", self.name);
-        show(json, &done, &said)
+        show(desk.json, &done, &said)
     }
 }
 
 impl Offer<'_> {
     /// Shows what the plugin wants, asks, and writes everything down.
-    async fn take(self, yes: bool, json: bool, action: &'static str) -> anyhow::Result<Exit> {
-        let Self { config, name, path, source, wasm, plugin, mut lock, before } = self;
+    async fn take(self, yes: bool, action: &'static str) -> anyhow::Result<Exit> {
+        let Self { desk, name, path, source, wasm, plugin, mut lock, before } = self;
+        let config = desk.config;
         let same = fs::read(&path).is_ok_and(|installed| installed == wasm) && action == "installed";
         let compared = before.as_ref().map(|before| Compared::new(&name, same, &plugin.rights, before));
         let sheet = Sheet::of(&source, &wasm, &plugin, compared);
@@ -191,10 +253,12 @@ impl Offer<'_> {
         let new = plugin.rights.beyond(&before.unwrap_or_default());
         let text = fs::read_to_string(&config.file)?;
         let in_toml = path.strip_prefix(config.file.parent().unwrap_or(Path::new("."))).unwrap_or(&path);
-        let text = edit::put(&text, &name, &in_toml.to_string_lossy(), &plugin.rights, &new)
+        // Where there is one bot only, nobody else could be meant.
+        let bot = desk.bot.as_ref().filter(|_| config.bots.len() > 1).map(BotName::as_str);
+        let text = edit::put(&text, &name, &in_toml.to_string_lossy(), bot, &plugin.rights, &new)
             .map_err(|error| anyhow!("{}: {error}", config.file.display()))?;
         // Before anything is written.
-        check_config(config, &text)?;
+        let written = check_config(config, &text)?;
         let approved = Approved {
             sha256: plugin::file_hash(&wasm),
             version: plugin.manifest.version.clone(),
@@ -215,37 +279,47 @@ impl Offer<'_> {
         if is_new {
             write_config(config, &text)?;
         }
-        let goes_on = match Running::on(config).await {
-            Ok(host) => heard(&host, &name, plugin.version.as_str()).await,
-            Err(_) => String::new(),
-        };
+        let goes_on = heard(&written, &PluginName::new(&name), plugin.version.as_str()).await;
         let said = format!("`{name}` is {action}: version {}{goes_on}\n", plugin.version);
-        show(json, &Done { name: &name, action, path, plugin: Some(sheet) }, &said)
+        show(desk.json, &Done { name: &name, action, path, plugin: Some(sheet) }, &said)
     }
 }
 
-/// What the running host, which looks at the files by itself, makes of it.
-async fn heard(host: &Running, name: &str, version: &str) -> String {
+/// What the running host, which looks at the files by itself, makes of it, for each of the plugin's bots.
+async fn heard(config: &Config, name: &PluginName, version: &str) -> String {
+    let mut said = String::new();
+    for bot in config.bots.keys() {
+        let Some(own) = config.of(bot).filter(|own| own.enabled().any(|(other, _)| other == name)) else { continue };
+        let Ok(host) = Running::on(&own).await else { return String::new() };
+        if let Some(why) = not_served(&host, name, version).await {
+            let bot = if config.bots.len() > 1 { format!(" for the bot `{bot}`") } else { String::new() };
+            return format!("; the host does not serve it{bot}: {why}");
+        }
+        "; the host has loaded it".clone_into(&mut said);
+    }
+    said
+}
+
+/// Why the version does not serve after a while; `None` once it does.
+async fn not_served(host: &Running, name: &PluginName, version: &str) -> Option<String> {
     let mut why = "it has not looked at it yet (`botyard plugin list`)".to_owned();
     for _ in 0..LOOKS {
-        let plugins = host.plugins().await.unwrap_or_default();
-        match plugins.into_iter().find(|status| status.name == name) {
-            Some(status) if status.version == version => return "; the host has loaded it".to_owned(),
-            Some(status) => why = status.reason.unwrap_or(why),
-            None => {}
+        match host.plugins().await {
+            Ok(plugins) => match plugins.into_iter().find(|status| status.name == name.as_str()) {
+                Some(status) if status.version == version => return None,
+                Some(status) => why = status.reason.unwrap_or(why),
+                None => {}
+            },
+            Err(error) => why = format!("{error:#}"),
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
-    format!("; the host does not serve it: {why}")
+    Some(why)
 }
 
 fn show(json: bool, done: &Done<'_>, said: &str) -> anyhow::Result<Exit> {
     say(&if json { format!("{}\n", serde_json::to_string_pretty(done)?) } else { clean(said) });
     Ok(Exit::Done)
-}
-
-fn unknown(name: &str) -> WrongArgument {
-    WrongArgument(format!("there is no plugin `{name}` in the configuration"))
 }
 
 /// A name for bot.toml made of what others call it.
@@ -268,10 +342,9 @@ fn asked(question: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn check_config(config: &Config, text: &str) -> anyhow::Result<()> {
+fn check_config(config: &Config, text: &str) -> anyhow::Result<Config> {
     let options = LoadOptions { token_optional: true };
-    Config::parse(&config.file, text, &Environment::of_process(), options)?;
-    Ok(())
+    Ok(Config::parse(&config.file, text, &Environment::of_process(), options)?)
 }
 
 fn write_config(config: &Config, text: &str) -> anyhow::Result<()> {

@@ -24,6 +24,8 @@ pub(super) struct Sheet {
     key: String,
     /// 0 where it keeps no states.
     state_version: u32,
+    /// Names of the timers that the host keeps for it.
+    recurs: Vec<String>,
     /// Sees events that others take.
     observes: bool,
     /// With their versions.
@@ -78,6 +80,7 @@ impl Sheet {
             locales: plugin.locales().collect(),
             key: manifest.key.to_string(),
             state_version: manifest.state_version,
+            recurs: manifest.schedules.iter().map(|schedule| schedule.name.clone()).collect(),
             observes: manifest.filters.iter().any(|filter| filter.observe),
             interfaces: plugin.interfaces.clone(),
             rights: plugin.rights.clone(),
@@ -116,6 +119,8 @@ impl Sheet {
                 _ => joined(&self.rights.kinds),
             },
         );
+        line("requests to", &joined(&self.rights.http));
+        line("recurs", &joined(&self.recurs));
         if self.observes {
             line("looks on", "sees events that other plugins take");
         }
@@ -137,6 +142,7 @@ fn meaning(interface: &str) -> &'static str {
     match interface.split('@').next().unwrap_or_default() {
         "botyard:broadcast/broadcasts" => ": sends to many chats at once, once it is granted `broadcast`",
         "botyard:config/config" => ": reads its own `config`, and the `secrets` of its entry",
+        "botyard:http/client" => ": sends HTTP requests to the servers that it names, once they are granted",
         "botyard:schedule/timers" => ": sets timers",
         "botyard:files/files" => ": makes files, and fetches those of people",
         "botyard:telegram/chats" => ": is told what the host knows of chats",

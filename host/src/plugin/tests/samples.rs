@@ -36,8 +36,8 @@ async fn what_was_built_for_a_released_interface_still_runs() {
         let queued = bench.store.scan_prefix(&outbox::lane_prefix(BOT, Lane::Chat(ChatId(7))), 10).unwrap();
         assert_eq!(
             (queued.len(), rows(&bench.store)),
-            (1, 5),
-            "{path}: a call, a value, a state, and a timer's two rows"
+            (1, 7),
+            "{path}: a call, a value, a state and its end, and a timer's three rows"
         );
     }
 }
