@@ -173,6 +173,7 @@ impl Start {
             dispatch::Settings {
                 concurrency: config.dispatch.concurrency,
                 max_attempts: config.dispatch.max_attempts,
+                jobs: config.dispatch.jobs,
                 default_locale: config.i18n.default_locale.clone(),
                 grace: GRACE,
                 notices,
@@ -194,7 +195,8 @@ impl Start {
 
         let stages = Stages::default();
         let operator =
-            Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals()).telling(parts.sender.clone());
+            Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals()).telling(parts.sender.clone())
+                .telling_workers(parts.dispatcher.jobs_changed());
         live::apply_pauses(&parts, &operator)?;
         let (orders, ordered) = mpsc::channel(8);
         // The store is there by now, so the way to it can be told without links.

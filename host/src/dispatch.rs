@@ -11,6 +11,7 @@ mod answers;
 mod breaker;
 mod chats;
 mod hot;
+mod jobs;
 mod lanes;
 mod routes;
 mod run;
@@ -22,7 +23,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -68,6 +69,18 @@ pub enum Notice {
         /// The plugin.
         plugin: PluginName,
     },
+    /// As many jobs wait as may, and have for long.
+    JobsFull {
+        /// The plugin.
+        plugin: PluginName,
+        /// How many.
+        waiting: usize,
+    },
+    /// There is room for more again.
+    JobsHaveRoom {
+        /// The plugin.
+        plugin: PluginName,
+    },
 }
 
 /// What dispatch is built from.
@@ -76,6 +89,8 @@ pub struct Settings {
     pub concurrency: usize,
     /// After so many failed attempts an event becomes a dead letter.
     pub max_attempts: u32,
+    /// Jobs that are worked on at the same time.
+    pub jobs: usize,
     /// The locale of users whose language Telegram does not tell.
     pub default_locale: String,
     /// How long runs may go on after the stop signal before they are rolled back.
@@ -89,6 +104,7 @@ pub struct Settings {
 pub struct Dispatcher {
     context: Arc<Context>,
     concurrency: usize,
+    jobs: usize,
     grace: Duration,
     arrivals: mpsc::UnboundedSender<Vec<Lane>>,
 }
@@ -123,10 +139,12 @@ impl Dispatcher {
             resumed: Arc::default(),
             journals: std::sync::Mutex::default(),
             timer_set: Arc::default(),
+            jobs_changed: Arc::default(),
         };
         let dispatcher = Self {
             context: Arc::new(context),
             concurrency: settings.concurrency.max(1),
+            jobs: settings.jobs.max(1),
             grace: settings.grace,
             arrivals,
         };
@@ -139,6 +157,12 @@ impl Dispatcher {
         self.arrivals.clone()
     }
 
+    /// To be told where jobs were queued, cancelled or changed from outside.
+    #[must_use]
+    pub fn jobs_changed(&self) -> Arc<Notify> {
+        self.context.jobs_changed.clone()
+    }
+
     /// The plugins that serve.
     #[must_use]
     pub fn routes(&self) -> Arc<Routes> {
@@ -149,6 +173,7 @@ impl Dispatcher {
     pub fn set_routes(&self, routes: Routes) {
         self.context.routes.store(Arc::new(routes));
         // Another version begins anew.
+        self.context.jobs_changed.notify_one();
         let rested = !self.context.end_rests().is_empty();
         if rested || !self.context.paused.load().is_empty() {
             // A paused plugin may be among those that have gone.
@@ -160,6 +185,7 @@ impl Dispatcher {
     pub fn set_paused(&self, plugins: BTreeSet<PluginName>) {
         let before = self.context.paused.swap(Arc::new(plugins));
         if !before.is_empty() {
+            self.context.jobs_changed.notify_one();
             self.context.resumed.notify_one();
         }
     }
@@ -180,6 +206,8 @@ impl Dispatcher {
                 timers::run(context.store.clone(), context.bot, arrivals, &context.timer_set, stop).await;
             }
         });
+        // Ended by itself when everything stops; a failure of the store ends the turns as well.
+        let jobs = tokio::spawn(jobs::run(self.context.clone(), self.jobs, self.grace, stop.clone()));
         let mut running = JoinSet::new();
         let result = self.turns(arrivals, &mut running, &mut stop).await;
         if result.is_ok() && !running.is_empty() {
@@ -191,7 +219,11 @@ impl Dispatcher {
         }
         running.shutdown().await;
         timers.abort();
-        result
+        if result.is_err() {
+            jobs.abort();
+            return result;
+        }
+        jobs.await.unwrap_or(result)
     }
 
     async fn turns(

@@ -25,11 +25,11 @@ mod run;
 mod tests;
 mod version;
 
-pub use bindings::botyard::types::types::{Command, Event, Timer, Update};
+pub use bindings::botyard::types::types::{Command, Event, Job, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::read_file;
 pub use grants::{Broadcasting, Grants};
-pub use limits::{Limits, MEMORY_CAP};
+pub use limits::{Budget, JobLimits, Limits, MEMORY_CAP};
 pub use manifest::{CommandHelp, Filter, Manifest};
 pub use outbound::{Attachment, CallError, Journal, Outbound};
 pub use run::{Invocation, RunError, RunReport, Verdict};

@@ -4,6 +4,7 @@ mod action;
 mod broadcast;
 mod chats;
 mod files;
+mod jobs;
 mod message;
 mod storage;
 mod target;
@@ -22,6 +23,7 @@ use crate::update::{Body, Query, member};
 use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
 
 pub use broadcast::{Broadcast, BroadcastState, BroadcastStatus, Recipients};
+pub use jobs::{JobError, JobStatus, QueuedJob};
 pub use message::Message;
 pub use storage::{Scope, Storage};
 pub use target::ChatTarget;
@@ -136,12 +138,14 @@ impl Run {
         self.invocation.attempt
     }
 
-    /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `timer` for a timer.
+    /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `timer` for a timer,
+    /// `job` for a job.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.kind,
             Event::Timer(_) => "timer",
+            Event::Job(_) => "job",
             Event::Other((kind, _)) => kind,
         }
     }
@@ -170,7 +174,7 @@ impl Run {
         self.update_parts().and_then(|update| update.callback_data.as_deref()).unwrap_or_default()
     }
 
-    /// The chat, where there is one. For a timer, the chat of the conversation that set it (the user's own, where
+    /// The chat, where there is one. For a timer or a job, the chat of the conversation that set it (the user's own, where
     /// states follow the user).
     #[must_use]
     pub fn chat_id(&self) -> Option<i64> {
@@ -231,23 +235,27 @@ impl Run {
         }
     }
 
-    /// What the timer was given when it was set.
+    /// What the timer or the job was given when it was asked for.
     ///
     /// # Errors
-    /// Permanently, when this is no timer or its payload is no `T`.
+    /// Permanently, when this is neither or its payload is no `T`.
     pub fn payload<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let timer = self.timer().ok_or_else(|| Error::permanent("this event is no timer and has no payload"))?;
-        serde_json::from_slice(&timer.payload)
-            .map_err(|error| Error::permanent(format!("the payload of timer `{}` can't be read: {error}", timer.name)))
+        let (name, payload) = match self.event() {
+            Event::Timer(timer) => (&timer.name, &timer.payload),
+            Event::Job(job) => (&job.name, &job.payload),
+            _ => return Err(Error::permanent("this event is neither timer nor job, and has no payload")),
+        };
+        serde_json::from_slice(payload)
+            .map_err(|error| Error::permanent(format!("the payload of `{name}` can't be read: {error}")))
     }
 
-    /// The event's JSON, as Telegram sent it; empty for a timer.
+    /// The event's JSON, as Telegram sent it; empty for a timer or a job.
     #[must_use]
     pub fn raw(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.raw,
             Event::Other((_, json)) => json,
-            Event::Timer(_) => "",
+            Event::Timer(_) | Event::Job(_) => "",
         }
     }
 
@@ -581,7 +589,7 @@ fn to_json(params: &impl Serialize) -> Result<String, CallError> {
 
 fn payload_bytes(name: &str, payload: &impl Serialize) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(payload)
-        .map_err(|error| Error::permanent(format!("the payload of timer `{name}` can't be written: {error}")))
+        .map_err(|error| Error::permanent(format!("the payload of `{name}` can't be written: {error}")))
 }
 
 fn millis(time: Duration) -> u64 {

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 
 use crate::bindings::botyard::broadcast::broadcasts::BroadcastError;
+use crate::JobError;
 use crate::bindings::botyard::telegram::bot_api as wit;
 
 /// Why a handler failed. The host drops everything that the run asked for and tries the event again, unless the error
@@ -63,8 +64,10 @@ impl fmt::Display for Error {
 
 impl<E: std::error::Error + 'static> From<E> for Error {
     fn from(error: E) -> Self {
-        let call: Option<&CallError> = (&error as &dyn Any).downcast_ref();
-        Self { message: error.to_string(), retry: call.is_none_or(CallError::may_pass) }
+        let any = &error as &dyn Any;
+        let call: Option<&CallError> = any.downcast_ref();
+        let is_lasting = matches!(any.downcast_ref(), Some(JobError::Invalid(_)));
+        Self { message: error.to_string(), retry: call.is_none_or(CallError::may_pass) && !is_lasting }
     }
 }
 

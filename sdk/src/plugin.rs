@@ -114,10 +114,12 @@ pub enum Matcher {
     Text(Option<&'static str>),
     Kinds(&'static [&'static str]),
     Timer(&'static str),
+    Job(&'static str),
 }
 
 impl Matcher {
-    /// The filter that the host is to match; none for timers, which come back to the plugin that set them.
+    /// The filter that the host is to match; none for timers and jobs, which come back to the plugin
+    /// that asked for them.
     fn filter(&self) -> Option<Filter> {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         let mut filter = Filter {
@@ -141,7 +143,7 @@ impl Matcher {
                 filter.text_regex = regex.map(str::to_owned);
             }
             Self::Kinds(kinds) => filter.kinds = owned(kinds),
-            Self::Timer(_) => return None,
+            Self::Timer(_) | Self::Job(_) => return None,
         }
         Some(filter)
     }
@@ -179,7 +181,7 @@ impl<S: State> Table<S> {
         }
     }
 
-    /// The host has matched the event against the filters. What is left to see here is a timer's name, and states of
+    /// The host has matched the event against the filters. What is left to see here is a timer's or a job's name, and states of
     /// which the host knows the name only.
     pub fn handle(&self, invocation: Invocation) -> Result<Handled, Error> {
         let mut ctx = Ctx::<S>::new(invocation)?;
@@ -187,6 +189,7 @@ impl<S: State> Table<S> {
         let mut filter = 0..;
         for route in self.routes {
             let takes = match route.on {
+                Matcher::Job(name) => ctx.as_job().is_some_and(|job| job.name == name),
                 Matcher::Timer(name) => ctx.timer().is_some_and(|timer| timer.name == name),
                 _ => filter.next().is_some_and(|filter| ctx.matched().contains(&filter)),
             };

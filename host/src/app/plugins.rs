@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use crate::config::{self, Config};
 use crate::domain::PluginName;
-use crate::plugin::{self, Broadcasting, Engine, EngineSettings, Grants, Limits, Plugin, Settings};
+use crate::plugin::{self, Broadcasting, Budget, Engine, EngineSettings, Grants, JobLimits, Limits, Plugin, Settings};
 
 /// Loads plugins with one engine.
 pub(super) struct Loader {
@@ -17,7 +17,7 @@ pub(super) struct Loader {
 impl Loader {
     pub(super) fn new(config: &Config) -> anyhow::Result<Self> {
         let engine = Engine::new(EngineSettings {
-            max_runs: config.dispatch.concurrency,
+            max_runs: config.dispatch.concurrency + config.dispatch.jobs,
             cache_dir: Some(cache_dir(&config.store.path)),
         })?;
         Ok(Self { engine })
@@ -75,6 +75,12 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             log: limits.log,
             upload: limits.upload,
             download: limits.download,
+            jobs: JobLimits {
+                waiting: entry.jobs.waiting,
+                workers: entry.jobs.workers,
+                attempts: entry.jobs.attempts,
+                budget: Budget { memory: entry.jobs.memory, cpu: entry.jobs.cpu, time: entry.jobs.time },
+            },
             ..Limits::default()
         },
         locales_dir: i18n.locales.clone(),

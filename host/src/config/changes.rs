@@ -64,6 +64,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("bot.local_server", old.bot.local_server != new.bot.local_server),
         ("bot.local_files", old.bot.local_files != new.bot.local_files),
         ("dispatch.concurrency", old.dispatch.concurrency != new.dispatch.concurrency),
+        ("dispatch.jobs", old.dispatch.jobs != new.dispatch.jobs),
         ("dispatch.max_attempts", old.dispatch.max_attempts != new.dispatch.max_attempts),
         ("store.path", old.store.path != new.store.path),
         ("admin.listen", old.admin.listen != new.admin.listen),
@@ -73,7 +74,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
 
 /// All fields are named, so that a new one can't be forgotten.
 fn same(old: &Plugin, new: &Plugin) -> bool {
-    let Plugin { path, enabled, priority, config, secrets, on_crash, probation, canary, grants, limits } = new;
+    let Plugin { path, enabled, priority, config, secrets, on_crash, probation, canary, grants, limits, jobs } = new;
     let secrets_are_same = old.secrets.len() == secrets.len()
         && old
             .secrets
@@ -87,5 +88,6 @@ fn same(old: &Plugin, new: &Plugin) -> bool {
         && (old.on_crash, old.probation, old.canary) == (*on_crash, *probation, *canary)
         && old.grants == *grants
         && old.limits == *limits
+        && old.jobs == *jobs
         && secrets_are_same
 }

@@ -4,6 +4,8 @@
 //! attempt, a dead letter, the event's removal since it came too late, or nothing at all (then the event is still
 //! waiting as it was).
 
+mod jobs;
+
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,8 +33,10 @@ use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::outbox::{self, OutboxRow};
 use crate::store::rows::paused::{self, PausedRow};
-use crate::store::rows::{broadcast, prefix_end, timer};
+use crate::store::rows::{broadcast, job, prefix_end, timer};
 use crate::store::{self, Commit, CommitError, Held, Op, Store, Tx};
+
+pub(super) use self::jobs::JobEnd;
 
 /// What every run needs.
 pub(super) struct Context {
@@ -57,6 +61,8 @@ pub(super) struct Context {
     /// only look on are apart: a plugin may see an event both ways.
     pub(super) journals: Mutex<HashMap<(u64, bool), Journal>>,
     pub(super) timer_set: Arc<Notify>,
+    /// Told when jobs were queued or cancelled, or may go on.
+    pub(super) jobs_changed: Arc<Notify>,
 }
 
 /// How a lane's turn ended.
@@ -238,6 +244,9 @@ impl Context {
                 });
                 let (tx, result) = self.run(&version, &mut invocation, tx, false).await;
                 return Ok(result.map(|_| tx));
+            }
+            StoredEvent::Job { plugin, .. } => {
+                return Ok(Err(Failure::of_host(format!("a job of plugin `{plugin}` stands in the inbox, and not in its queue"))));
             }
         };
         let raw = String::from_utf8_lossy(raw);
@@ -422,6 +431,7 @@ impl Context {
         let mut place = 0;
         let mut sets_timer = false;
         let mut broadcasts = false;
+        let mut jobs = false;
         let mut actions = Vec::new();
         commit.ops.retain_mut(|op| {
             match op {
@@ -438,19 +448,21 @@ impl Context {
                         }
                         rows.push((place, lane, row.priority));
                     }
+                    jobs |= job::is_queue(prefix);
                     place += 1;
                 }
                 Op::Put { key, .. } => {
                     sets_timer |= timer::parse_key(key).is_some();
                     broadcasts |= broadcast::is_wish(key);
                 }
-                Op::Delete { .. } => {}
+                Op::Delete { key } => jobs |= job::parse_head(key).is_some(),
             }
             true
         });
-        if sets_timer || broadcasts || !rows.is_empty() || !actions.is_empty() || !held.is_empty() {
+        if sets_timer || broadcasts || jobs || !rows.is_empty() || !actions.is_empty() || !held.is_empty() {
             let sender = self.sender.clone();
             let timer_set = sets_timer.then(|| self.timer_set.clone());
+            let jobs_changed = jobs.then(|| self.jobs_changed.clone());
             commit.on_durable =
                 Some(Box::new(move |numbers| {
                     sender.committed(rows.into_iter().filter_map(|(place, lane, priority)| {
@@ -461,8 +473,8 @@ impl Context {
                     if broadcasts {
                         sender.broadcasts_changed();
                     }
-                    if let Some(timer_set) = timer_set {
-                        timer_set.notify_one();
+                    for changed in timer_set.into_iter().chain(jobs_changed) {
+                        changed.notify_one();
                     }
                 }));
         }

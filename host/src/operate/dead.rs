@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Error, Operator, Outcome, Refusal, Selection, private};
+use super::{Error, Operator, Outcome, Refusal, Selection, jobs, private};
 use crate::clock::unix_millis;
 use crate::domain::{Lane, UpdateView};
 use crate::store::rows::dead::{self, DeadRow};
@@ -64,7 +64,7 @@ pub struct Letter {
     pub lane: String,
     /// The guest's backtrace; empty where there is none.
     pub backtrace: String,
-    /// `{"update": …}`, `{"timer": …}` or `{"unreadable": …}`.
+    /// `{"update": …}`, `{"timer": …}`, `{"job": …}` or `{"unreadable": …}`.
     pub event: Json,
 }
 
@@ -131,9 +131,14 @@ impl Operator {
     pub async fn retry(&self, which: &Selection) -> Result<Outcome, Error> {
         self.each(which, |number, value| {
             let row = DeadRow::decode(value).map_err(|error| error.to_string())?;
+            if let Some(ops) = jobs::queued_again(self.bot, &row, unix_millis()) {
+                tracing::info!(number, "a dead letter goes back into the queue of its plugin's jobs");
+                return Ok((None, ops));
+            }
             let (lane, row) = waiting_again(row, unix_millis())?;
             tracing::info!(number, %lane, "a dead letter goes back into the inbox");
-            Ok((Some(lane), Some(Op::Append { prefix: inbox::lane_prefix(self.bot, lane), value: row.encode() })))
+            let prefix = inbox::lane_prefix(self.bot, lane);
+            Ok((Some(lane), vec![Op::Append { prefix, value: row.encode() }]))
         })
         .await
     }
@@ -145,7 +150,7 @@ impl Operator {
     pub async fn drop_letters(&self, which: &Selection) -> Result<Outcome, Error> {
         self.each(which, |number, _| {
             tracing::info!(number, "a dead letter is dropped");
-            Ok((None, None))
+            Ok((None, Vec::new()))
         })
         .await
     }
@@ -154,7 +159,7 @@ impl Operator {
     async fn each(
         &self,
         which: &Selection,
-        instead: impl Fn(u64, &[u8]) -> Result<(Option<Lane>, Option<Op>), String>,
+        instead: impl Fn(u64, &[u8]) -> Result<(Option<Lane>, Vec<Op>), String>,
     ) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
         let mut last: Option<Receipt> = None;
@@ -165,16 +170,17 @@ impl Operator {
                 refuse("there is no such dead letter".to_owned());
                 continue;
             };
-            let (lane, op) = match instead(number, &value) {
+            let (lane, ops) = match instead(number, &value) {
                 Ok(instead) => instead,
                 Err(reason) => {
                     refuse(reason);
                     continue;
                 }
             };
-            match self.store.commit(self.removal(key, value, lane, op)).await {
+            match self.store.commit(self.removal(key, value, lane, ops)).await {
                 Ok(receipt) => {
                     last = Some(receipt);
+                    self.tell_jobs();
                     outcome.done.push(number);
                 }
                 Err(CommitError::Conflict { .. }) => refuse("somebody else has just dealt with it".to_owned()),
@@ -187,10 +193,10 @@ impl Operator {
         Ok(outcome)
     }
 
-    fn removal(&self, key: Vec<u8>, seen: Bytes, lane: Option<Lane>, op: Option<Op>) -> Commit {
+    fn removal(&self, key: Vec<u8>, seen: Bytes, lane: Option<Lane>, ops: Vec<Op>) -> Commit {
         let mut commit = Commit {
             reads: vec![Read::Value { key: key.clone(), seen: Some(seen) }],
-            ops: std::iter::once(Op::Delete { key }).chain(op).collect(),
+            ops: std::iter::once(Op::Delete { key }).chain(ops).collect(),
             on_durable: None,
         };
         if let Some((lane, arrivals)) = lane.zip(self.arrivals.clone()) {
@@ -243,7 +249,7 @@ fn waiting_again(row: DeadRow, now: u64) -> Result<(Lane, InboxRow), String> {
                 },
             }
         }
-        event @ StoredEvent::Timer { .. } => (row.lane, event),
+        event @ (StoredEvent::Timer { .. } | StoredEvent::Job { .. }) => (row.lane, event),
     };
     Ok((lane, InboxRow { attempts: 0, not_before: 0, received: now, event }))
 }

@@ -41,6 +41,14 @@ pub(super) fn show(event: &StoredEvent, payload: bool) -> Json {
             "conversation": conversation,
             "payload": bytes(stored, payload),
         } }),
+        StoredEvent::Job { plugin, conversation, id, name, payload: stored, queued } => json!({ "job": {
+            "plugin": plugin,
+            "name": name,
+            "id": id,
+            "queued": queued,
+            "conversation": conversation,
+            "payload": bytes(stored, payload),
+        } }),
     }
 }
 

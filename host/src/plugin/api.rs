@@ -14,7 +14,7 @@ use rand::rngs::StdRng;
 use tokio::time::Instant;
 
 use super::bindings::botyard::types::types;
-use super::limits::MemoryGuard;
+use super::limits::{Budget, MemoryGuard};
 use super::meter::Meter;
 use super::outbound::Cursor;
 use super::run::Invocation;
@@ -32,6 +32,7 @@ mod config;
 mod files;
 mod fsm;
 mod i18n;
+mod jobs;
 mod log;
 mod random;
 mod schedule;
@@ -46,6 +47,7 @@ pub(super) struct Host {
     pub(super) context: Arc<Context>,
     pub(super) memory: MemoryGuard,
     pub(super) meter: Arc<Meter>,
+    pub(super) budget: Budget,
     /// None while the plugin is being described.
     pub(super) run: Option<Run>,
     /// What the guest's panic hook said, just before the trap.
@@ -72,6 +74,7 @@ pub(super) struct Run {
     /// The chat actions that are shown for as long as this is here.
     acting: HashMap<Lane, bot_api::StopOnDrop>,
     timers: u64,
+    jobs: u64,
     effects_left: u32,
     data_left: u64,
     random: Option<StdRng>,
@@ -105,8 +108,8 @@ const DESCRIBING: &str = "nothing can be done while the plugin describes itself"
 impl Host {
     /// For a plugin that describes itself: without access to anything.
     pub(super) fn describing(context: Arc<Context>, meter: Arc<Meter>) -> Self {
-        let limits = &context.limits;
-        Self { memory: MemoryGuard::new(limits.memory), log_left: limits.log, meter, run: None, panic: None, context }
+        let (budget, log_left) = (context.limits.budget(), context.limits.log);
+        Self { memory: MemoryGuard::new(budget.memory), log_left, meter, budget, run: None, panic: None, context }
     }
 
     /// For one run.
@@ -118,12 +121,13 @@ impl Host {
         outbound: Arc<dyn Outbound>,
     ) -> Self {
         let limits = &context.limits;
+        let budget = invocation.budget(limits);
         let run = Run {
             tx,
             bot: invocation.bot,
             conversation: invocation.conversation,
             now: invocation.now,
-            deadline: Instant::now() + limits.time,
+            deadline: Instant::now() + budget.time,
             calls: 0,
             lane: invocation.lane,
             event: invocation.id,
@@ -133,17 +137,18 @@ impl Host {
             cursor: Cursor::default(),
             acting: HashMap::new(),
             timers: 0,
+            jobs: 0,
             effects_left: limits.effects,
             data_left: limits.data,
             random: None,
             files: files::RunFiles::default(),
         };
-        Self { run: Some(run), ..Self::describing(context, meter) }
+        Self { run: Some(run), budget, ..Self::describing(context, meter) }
     }
 
     /// For another instance of the same run: memory and processor time begin anew, effects go on.
     pub(super) fn begin(&mut self) {
-        self.memory = MemoryGuard::new(self.context.limits.memory);
+        self.memory = MemoryGuard::new(self.budget.memory);
         self.meter.renew();
         self.panic = None;
     }

@@ -134,7 +134,7 @@ impl Committer {
     fn is_staged(&self, read: &Read) -> bool {
         match read {
             Read::Value { key, .. } => self.stage.holds(key),
-            Read::Range { from, to, .. } => self.stage.holds_any(from, to),
+            Read::Range { from, to, .. } | Read::AtMost { from, to, .. } => self.stage.holds_any(from, to),
         }
     }
 
@@ -180,6 +180,9 @@ fn changed(reader: Reader<'_>, read: &Read) -> Result<Option<Vec<u8>>, Error> {
             let same = seen.iter().zip(&now).take_while(|(seen, now)| seen == now).count();
             let differing = [seen.get(same), now.get(same)].into_iter().flatten().map(|(key, _)| key);
             Ok(differing.min().map(|key| key.to_vec()))
+        }
+        Read::AtMost { from, to, rows } => {
+            Ok((reader.count(from, to, rows + 1)? > *rows).then(|| from.clone()))
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod dead;
 pub mod file;
 pub mod fsm;
 pub mod inbox;
+pub mod job;
 pub mod kv;
 pub mod meta;
 pub mod moved;

@@ -11,7 +11,7 @@ use syn::{
 use crate::names::{KINDS, nearest, snake_case};
 
 /// The attributes that make a handler, in the order in which handlers are tried.
-const ATTRIBUTES: [&str; 6] = ["state", "command", "callback", "text", "on", "timer"];
+const ATTRIBUTES: [&str; 7] = ["state", "command", "callback", "text", "on", "timer", "job"];
 
 /// One handler attribute on one function.
 pub(crate) struct Handler {
@@ -99,6 +99,7 @@ impl Handler {
                 None => quote!(Text(::core::option::Option::None)),
             },
             "on" => quote!(Kinds(&[#(#names),*])),
+            "job" => quote!(Job(#(#names)*)),
             _ => quote!(Timer(#(#names)*)),
         };
         let (states, guard) = match pattern {
@@ -173,6 +174,8 @@ impl Arguments {
             "on" if count == 0 => "name the kind of update: `#[on(\"edited_message\")]`",
             "timer" if count != 1 => "name the timer: `#[timer(\"reminder\")]`",
             "timer" if self.observe || self.state.is_some() => "a timer's handler takes nothing but the name",
+            "job" if count != 1 => "name the job: `#[job(\"convert\")]`",
+            "job" if self.observe || self.state.is_some() => "a job's handler takes nothing but the name",
             "state" if self.state.is_none() => "name the state: `#[state(Form::Name)]`",
             "state" if count > 0 => "a state and a regular expression: `#[text(\"^hi\", state = Form::Name)]`",
             other if other != "command" && self.help.is_some() => "only commands take `help`",

@@ -44,8 +44,9 @@ use proc_macro::TokenStream;
 /// | `#[state(Form::Name)]` | the same as `#[text]`, while the conversation is in this state; takes any pattern |
 /// | `#[on("edited_message", …)]` | updates of these kinds, as the Bot API names them |
 /// | `#[timer("name")]` | a timer that was set with this name |
+/// | `#[job("name")]` | work that was queued under this name |
 ///
-/// All but the timer take `state = Form::Name` (only in this state), and `observe`: the handler sees the event whoever
+/// All but timers and jobs take `state = Form::Name` (only in this state), and `observe`: the handler sees the event whoever
 /// takes it, and never takes it itself.
 ///
 /// They are tried in this order: states, commands, callbacks, texts, everything else; within each as they stand in the

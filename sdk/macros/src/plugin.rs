@@ -255,6 +255,8 @@ mod tests {
             ("mod m { #[on(\"mesage\")] fn f(ctx: &mut Ctx) {} }", "did you mean `message`?"),
             ("mod m { #[on] fn f(ctx: &mut Ctx) {} }", "name the kind of update"),
             ("mod m { #[timer] fn f(ctx: &mut Ctx) {} }", "name the timer"),
+            ("mod m { #[job] fn f(ctx: &mut Ctx) {} }", "name the job"),
+            ("mod m { #[job(\"a\", observe)] fn f(ctx: &mut Ctx) {} }", "nothing but the name"),
             ("mod m { #[state] fn f(ctx: &mut Ctx<S>) {} }", "name the state"),
             ("mod m { #[state(Name)] fn f(ctx: &mut Ctx<S>) {} }", "write the state with its enum"),
             ("mod m { #[state(S::Name)] fn f(ctx: &mut Ctx) {} }", "handlers take `ctx: &mut Ctx<YourState>`"),
