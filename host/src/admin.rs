@@ -11,6 +11,7 @@ pub mod metrics;
 mod page;
 mod plugins;
 mod readiness;
+mod state;
 
 use std::io;
 use std::net::SocketAddr;

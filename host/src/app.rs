@@ -194,10 +194,11 @@ impl Start {
         });
 
         let stages = Stages::default();
-        let operator =
-            Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals()).telling(parts.sender.clone())
-                .telling_workers(parts.dispatcher.jobs_changed());
+        let operator = Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals())
+            .telling(parts.sender.clone())
+            .telling_workers(parts.dispatcher.jobs_changed());
         live::apply_pauses(&parts, &operator)?;
+        operator.finish_erasures().await?;
         let (orders, ordered) = mpsc::channel(8);
         // The store is there by now, so the way to it can be told without links.
         let path = std::fs::canonicalize(&config.store.path)?;

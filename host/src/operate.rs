@@ -8,9 +8,11 @@
 mod broadcast;
 mod chats;
 mod dead;
+mod holdings;
 mod jobs;
 mod paused;
 mod private;
+mod state;
 #[cfg(test)]
 mod tests;
 mod unknown;
@@ -28,7 +30,9 @@ use crate::store::{self, Store};
 pub use self::broadcast::{AT_A_TIME, Audience, Begun, Broadcast, Change, Draft, Missed, MissedPage, Problem};
 pub use self::chats::{ChatEntry, ChatList, Reach};
 pub use self::dead::{Letter, List, Summary};
+pub use self::holdings::{Entry, Kind};
 pub use self::jobs::{Job, JobList, JobRef};
+pub use self::state::{EntryList, Erase, Erased, Put, Refused, Wanted};
 pub use self::unknown::{UnknownCall, UnknownList};
 
 /// What can be done to one bot's part of a store. Cheap to clone.

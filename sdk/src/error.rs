@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::fmt;
 
-use crate::bindings::botyard::broadcast::broadcasts::BroadcastError;
 use crate::JobError;
+use crate::bindings::botyard::broadcast::broadcasts::BroadcastError;
 use crate::bindings::botyard::telegram::bot_api as wit;
 
 /// Why a handler failed. The host drops everything that the run asked for and tries the event again, unless the error

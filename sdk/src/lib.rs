@@ -53,7 +53,10 @@ pub mod media;
 pub mod test;
 
 pub use botyard_sdk_macros::{State, plugin};
-pub use ctx::{Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, JobError, JobStatus, Message, QueuedJob, Recipients, Run, Scope, Storage};
+pub use ctx::{
+    Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, JobError, JobStatus, Message, QueuedJob, Recipients,
+    Run, Scope, Storage,
+};
 pub use error::{CallError, Error, Refusal};
 pub use file::{Download, File, FileWriter, Received};
 pub use plugin::{Handled, Plugin, Returned};
@@ -74,7 +77,9 @@ pub mod prelude {
     pub use crate::Handled::{Done, Pass};
     pub use crate::keyboard::{Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard};
     pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
-    pub use crate::{CallError, Ctx, Error, File, Handled, JobError, OldState, Priority, Run, State, Value, json, plugin};
+    pub use crate::{
+        CallError, Ctx, Error, File, Handled, JobError, OldState, Priority, Run, State, Value, json, plugin,
+    };
     pub use crate::{debug, error, info, t, trace, warn};
 }
 

@@ -10,6 +10,7 @@
 //! - `GET /api/chats?limit=…&after=…&reach=…`
 //! - `GET /api/summary`: in numbers
 //! - `/api/broadcasts…`, `/api/reach`, `/api/unknown…`: see `broadcasts`
+//! - `/api/jobs…`, `/api/state…`: see `state`
 //! - `POST /api/webhook/set`
 //! - `GET /api/plugins`, `GET /api/plugins/{name}/versions`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`,
 //!   `…/disable`, `…/enable`, `…/rollback?to=…`
@@ -28,8 +29,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::broadcasts;
 use super::plugins::{self, Order};
+use super::{broadcasts, state};
 use crate::domain::{BotId, ChatId};
 use crate::guard;
 use crate::operate::{self, ChatList, Letter, List, Operator, Outcome, Reach, Selection};
@@ -102,6 +103,7 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/api/plugins/{name}/{action}", post(plugins::change))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .merge(broadcasts::routes())
+        .merge(state::routes())
         .layer(middleware::from_fn(only_this_machine))
         .with_state(api)
 }

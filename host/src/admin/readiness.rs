@@ -152,7 +152,8 @@ impl Readiness {
             reason(&format!("plugins.{name}"), &format!("it fails one event after another, and rests: {why}"))
         }));
         notes.extend(state.full_jobs.iter().map(|(name, waiting)| {
-            let why = format!("its queue of jobs has been full for long ({waiting} wait): `jobs.workers` may be too few");
+            let why =
+                format!("its queue of jobs has been full for long ({waiting} wait): `jobs.workers` may be too few");
             reason(&format!("plugins.{name}"), &why)
         }));
         notes.extend(state.config_failure.iter().map(|why| reason("config", why)));

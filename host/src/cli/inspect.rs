@@ -17,6 +17,8 @@ pub(super) struct Summary {
     pub(super) version: String,
     /// The file's size.
     pub(super) bytes: u64,
+    /// The version of the states that it keeps; 0 for none.
+    pub(super) state_version: u32,
     /// What its author or operator should look at.
     pub(super) warnings: Vec<String>,
 }
@@ -50,7 +52,8 @@ impl Inspector {
         let wasm = plugin::read_file(path).map_err(|error| unreadable(&error))?;
         let plugin = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
         let warnings = plugin.warnings.clone();
-        Ok(Summary { version: plugin.version.to_string(), bytes: wasm.len() as u64, warnings })
+        let (version, state_version) = (plugin.version.to_string(), plugin.manifest.state_version);
+        Ok(Summary { version, bytes: wasm.len() as u64, state_version, warnings })
     }
 
     fn engine(&mut self) -> Result<&Engine, String> {

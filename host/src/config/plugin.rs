@@ -82,9 +82,7 @@ impl Jobs {
             waiting: waiting.unwrap_or(default.waiting),
             workers: workers.unwrap_or(default.workers),
             attempts: attempts.and_then(|n| n.try_into().ok()).unwrap_or(default.attempts),
-            cpu: section
-                .duration("cpu", Duration::from_millis(1)..=Duration::from_secs(3_600))
-                .unwrap_or(default.cpu),
+            cpu: section.duration("cpu", Duration::from_millis(1)..=Duration::from_secs(3_600)).unwrap_or(default.cpu),
             time: section
                 .duration("time", Duration::from_millis(1)..=Duration::from_secs(86_400))
                 .unwrap_or(default.time),

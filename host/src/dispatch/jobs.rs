@@ -168,10 +168,7 @@ pub(super) async fn run(
 
 /// What the store holds of jobs. Turns of cancelled jobs are removed; at the start, so is what says that a job is under
 /// way.
-async fn scan(
-    context: &Context,
-    is_start: bool,
-) -> Result<BTreeMap<PluginName, BTreeMap<u64, TurnRow>>, store::Error> {
+async fn scan(context: &Context, is_start: bool) -> Result<BTreeMap<PluginName, BTreeMap<u64, TurnRow>>, store::Error> {
     let (store, bot) = (&context.store, context.bot);
     let mut found = BTreeMap::new();
     let mut from = job::bot_prefix(bot);

@@ -246,7 +246,9 @@ impl Context {
                 return Ok(result.map(|_| tx));
             }
             StoredEvent::Job { plugin, .. } => {
-                return Ok(Err(Failure::of_host(format!("a job of plugin `{plugin}` stands in the inbox, and not in its queue"))));
+                return Ok(Err(Failure::of_host(format!(
+                    "a job of plugin `{plugin}` stands in the inbox, and not in its queue"
+                ))));
             }
         };
         let raw = String::from_utf8_lossy(raw);

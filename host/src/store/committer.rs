@@ -181,8 +181,6 @@ fn changed(reader: Reader<'_>, read: &Read) -> Result<Option<Vec<u8>>, Error> {
             let differing = [seen.get(same), now.get(same)].into_iter().flatten().map(|(key, _)| key);
             Ok(differing.min().map(|key| key.to_vec()))
         }
-        Read::AtMost { from, to, rows } => {
-            Ok((reader.count(from, to, rows + 1)? > *rows).then(|| from.clone()))
-        }
+        Read::AtMost { from, to, rows } => Ok((reader.count(from, to, rows + 1)? > *rows).then(|| from.clone())),
     }
 }

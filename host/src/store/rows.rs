@@ -11,6 +11,7 @@ use crate::domain::{BotId, ChatId, Conversation, Lane, PluginName, UserId};
 pub mod broadcast;
 pub mod chat;
 pub mod dead;
+pub mod erasure;
 pub mod file;
 pub mod fsm;
 pub mod inbox;
@@ -54,6 +55,13 @@ fn prefix(kind: u8, bot: BotId) -> Vec<u8> {
 fn push_plugin(key: &mut Vec<u8>, plugin: &PluginName) {
     key.extend_from_slice(plugin.as_str().as_bytes());
     key.push(0);
+}
+
+/// What [`push_plugin`] has pushed, and what follows it.
+fn split_plugin(bytes: &[u8]) -> Option<(PluginName, &[u8])> {
+    let end = bytes.iter().position(|&byte| byte == 0)?;
+    let (plugin, rest) = bytes.split_at_checked(end)?;
+    Some((PluginName::new(std::str::from_utf8(plugin).ok()?), rest.get(1..)?))
 }
 
 /// The number at the end of a key that an `Append` made.

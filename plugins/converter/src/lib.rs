@@ -63,7 +63,9 @@ fn bitmap(text: &str) -> Vec<u8> {
 
 /// A point near the edge of the Mandelbrot set, where the pictures are worth looking at.
 fn constant(text: &str) -> (f64, f64) {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     let angle = (hash >> 11) as f64 / (1_u64 << 53) as f64 * std::f64::consts::TAU;
     (0.7885 * angle.cos(), 0.7885 * angle.sin())
 }

@@ -72,12 +72,7 @@ impl Context {
     }
 
     /// Runs it and commits, again and again while others change what was read.
-    async fn work(
-        &self,
-        turn: &Turn,
-        version: &Version,
-        head: &HeadRow,
-    ) -> Result<Result<(), Failure>, store::Error> {
+    async fn work(&self, turn: &Turn, version: &Version, head: &HeadRow) -> Result<Result<(), Failure>, store::Error> {
         let (plugin, mut contended) = (&version.plugin, BTreeSet::new());
         let count = |outcome: &'static str| {
             metrics::counter!("botyard_jobs_total", "plugin" => plugin.name.to_string(), "outcome" => outcome)

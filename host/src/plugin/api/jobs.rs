@@ -27,7 +27,9 @@ impl wit::Host for Host {
         let key_bytes = options.unique_key.as_ref().map_or(0, String::len);
         if size as u64 > limits.value {
             let limit = limits.value;
-            return Ok(Err(Invalid(format!("the payload has {size} bytes; at most {limit} are kept (`limits.value`)"))));
+            return Ok(Err(Invalid(format!(
+                "the payload has {size} bytes; at most {limit} are kept (`limits.value`)"
+            ))));
         }
         if name.len() > NAME_BYTES || key_bytes > KEY_BYTES {
             let problem =

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::super::schedule::Schedule;
 use super::{AT_A_TIME, Broadcasts, IN_HAND, Job, MOST_OPEN, Open, Place, hand, known, lane, unreadable};
+use crate::domain::ChatId;
 use crate::store::rows::broadcast::{self as rows, Cursor, FailureKind, OpenRow, Recipient, To};
 use crate::store::{self, Op};
 
@@ -90,6 +91,8 @@ impl Broadcasts {
                 };
                 let Some((to, _)) = next else { return Ok(None) };
                 let is_gone = match &to {
+                    // What is left of somebody whose data was erased.
+                    Recipient::Chat(ChatId(0)) => true,
                     Recipient::Chat(chat) => known::is_gone(&self.store, self.bot, *chat)?,
                     Recipient::Name(_) => false,
                 };

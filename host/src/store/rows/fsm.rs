@@ -3,7 +3,7 @@
 
 use super::{
     BotId, ChatId, Conversation, Deserialize, PluginName, Serialize, Unreadable, UserId, decode, encode, prefix,
-    push_plugin,
+    push_plugin, split_plugin,
 };
 use crate::domain::ThreadId;
 
@@ -86,6 +86,12 @@ pub fn bot_prefixes(bot: BotId) -> [Vec<u8>; 2] {
     [prefix(KIND, bot), prefix(KIND_ASIDE, bot)]
 }
 
+/// Every state of a bot that is kept as it was before a trial.
+#[must_use]
+pub fn bot_before(bot: BotId) -> Vec<u8> {
+    prefix(KIND_BEFORE, bot)
+}
+
 /// Everything that a plugin has in a chat, by whatever strategy, below one of [`bot_prefixes`]. What follows in a key
 /// does not name the chat again, and the prefixes of two chats correspond in their order.
 #[must_use]
@@ -104,6 +110,14 @@ pub fn chat_prefixes(below: &[u8], plugin: &PluginName, chat: ChatId) -> Vec<Vec
             key
         })
         .collect()
+}
+
+/// Which of the three kinds a key is of (`s`, `a` or `r`), its plugin and its conversation.
+#[must_use]
+pub fn parse_key(key: &[u8]) -> Option<(u8, PluginName, Conversation)> {
+    let kind = *key.first().filter(|kind| [KIND, KIND_ASIDE, KIND_BEFORE].contains(kind))?;
+    let (plugin, rest) = split_plugin(key.get(9..)?)?;
+    Some((kind, plugin, Conversation::decode(rest)?))
 }
 
 fn under(kind: u8, bot: BotId, plugin: &PluginName, conversation: &Conversation) -> Vec<u8> {
