@@ -11,12 +11,14 @@ mod e2e {
     mod crash;
     mod files;
     mod floods;
+    mod jobs;
     mod load;
     mod misbehaviour;
     mod operator;
     mod reload;
     mod sending;
     mod start;
+    mod state;
     mod support;
     mod texts;
     mod versions;
