@@ -2,29 +2,26 @@
 
 use botyard::simulator::{ALICE, BOTIR};
 use botyard::store::Store;
-use botyard::store::rows::seen;
 use botyard_tests::{guest, plugin};
 use serde_json::Value as Json;
 
 use super::operator::{botyard, done, json};
 use super::support::{BOT, ask, builder, simulator};
 
-/// Keys and values in which the id stands, as bytes of a key, as postcard writes it, or in digits.
+/// Keys and values in which the id stands, as a part of a key or in digits.
 fn traces(store: &Store, id: i64) -> Vec<String> {
     let big = (id ^ i64::MIN).to_be_bytes();
     let digits = id.to_string();
-    // Zigzag, seven bits each.
-    let (mut rest, mut varint) = (((id << 1) ^ (id >> 63)).cast_unsigned(), Vec::new());
-    while rest >= 0x80 {
-        varint.push((rest & 0x7f) as u8 | 0x80);
-        rest >>= 7;
-    }
-    varint.push(rest as u8);
-    let holds = |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+    let holds = |bytes: &[u8]| {
+        let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+        let mut places = bytes.windows(digits.len()).enumerate();
+        bytes.windows(8).any(|window| window == big)
+            || places.any(|(at, window)| {
+                window == digits.as_bytes() && !is_digit(at.wrapping_sub(1)) && !is_digit(at + digits.len())
+            })
+    };
     let rows = store.range(&[1], &[0x7d], usize::MAX).expect("a sound store");
-    let found = rows.iter().filter(|(key, value)| {
-        [key, value].iter().any(|bytes| [&big[..], digits.as_bytes(), &varint].iter().any(|part| holds(bytes, part)))
-    });
+    let found = rows.iter().filter(|(key, value)| holds(key) || holds(value));
     found.map(|(key, value)| format!("{} = {}", key.escape_ascii(), value.escape_ascii())).collect()
 }
 
@@ -70,7 +67,7 @@ async fn nothing_is_left_of_somebody_who_is_erased_and_everything_of_the_others(
     assert_eq!(traces(&store, ALICE), [""; 0]);
     assert!(traces(&store, BOTIR).len() >= 6, "the others' stays");
     assert!(
-        !store.scan_prefix(&seen::bot_prefix(BOT), 1).expect("a sound store").is_empty(),
+        !store.scan_prefix(&[b"n", &(BOT.0 ^ i64::MIN).to_be_bytes()[..]].concat(), 1).expect("a sound store").is_empty(),
         "what was accepted is known"
     );
     drop(store);
