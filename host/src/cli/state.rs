@@ -73,13 +73,16 @@ enum Action {
     },
     /// Remove one
     Delete(Place),
-    /// Write all that is kept of a plugin, a chat or a user as JSON lines; with --user or --chat alone also timers, jobs,
-    /// waiting events and calls, dead letters, and what is known of the chat
+    /// Write what is kept of a plugin, a chat or a user as JSON lines
+    ///
+    /// With --user or --chat alone that is everything: also timers, jobs, waiting events and calls, dead letters,
+    /// and what is known of the chat.
+    #[command(verbatim_doc_comment)]
     Export {
         #[command(flatten)]
         whose: Whose,
     },
-    /// Put the states and values of an export; what is there already is replaced, everything else stays
+    /// Put the states and values of an export; what is there already is replaced, the rest stays
     Import {
         /// The file; `-` reads from stdin
         file: PathBuf,

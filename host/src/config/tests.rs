@@ -90,7 +90,7 @@ fn every_key_is_read() {
     assert_eq!(config.intake.poll_timeout, Duration::from_secs(5));
     assert_eq!(
         config.dispatch,
-        Dispatch { concurrency: 8, max_attempts: 2, acknowledge_callbacks: Duration::from_secs(3) }
+        Dispatch { concurrency: 8, max_attempts: 2, jobs: 4, acknowledge_callbacks: Duration::from_secs(3) }
     );
     let send = Send {
         overall_per_second: 0.0,

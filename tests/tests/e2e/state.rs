@@ -67,7 +67,10 @@ async fn nothing_is_left_of_somebody_who_is_erased_and_everything_of_the_others(
     assert_eq!(traces(&store, ALICE), [""; 0]);
     assert!(traces(&store, BOTIR).len() >= 6, "the others' stays");
     assert!(
-        !store.scan_prefix(&[b"n", &(BOT.0 ^ i64::MIN).to_be_bytes()[..]].concat(), 1).expect("a sound store").is_empty(),
+        !store
+            .scan_prefix(&[b"n", &(BOT.0 ^ i64::MIN).to_be_bytes()[..]].concat(), 1)
+            .expect("a sound store")
+            .is_empty(),
         "what was accepted is known"
     );
     drop(store);
