@@ -33,7 +33,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::redaction::redact;
 use crate::config::{Config, DEFAULT_FILE, LoadOptions};
-use exit::Exit;
+use crate::domain::BotName;
+use exit::{Exit, WrongArgument};
 
 const ABOUT: &str = "Runs Telegram bots whose handlers are sandboxed WebAssembly plugins.
 
@@ -47,7 +48,7 @@ const MORE: &str = "Two commands to begin with:
   botyard run               Run it on Telegram, with a token from @BotFather in the variable BOT_TOKEN.
 
 Files:
-  bot.toml                  The configuration: which bot, which plugins, which limits. Another one: --config FILE.
+  bot.toml                  The configuration: which bots, which plugins, which limits. Another one: --config FILE.
   *.wasm                    The plugins that bot.toml names; `botyard build` makes them. Both are watched while the
                             bot runs: save a new version, and it serves the next message.
   data/                     The store: waiting updates, conversations, unsent messages (`path` in [store]).
@@ -100,6 +101,34 @@ struct ConfigFile {
 impl ConfigFile {
     fn load(&self, options: LoadOptions) -> anyhow::Result<Config> {
         Ok(Config::load(&self.config, options)?)
+    }
+}
+
+/// Which configuration, and which of its bots.
+#[derive(Debug, Args)]
+struct BotConfig {
+    #[command(flatten)]
+    file: ConfigFile,
+    /// Which bot, where the configuration has several: NAME of [bots.NAME], or `bot` for the one in [bot]
+    #[arg(long, value_name = "NAME", global = true)]
+    bot: Option<String>,
+}
+
+impl BotConfig {
+    /// The configuration as it concerns the bot.
+    fn load(&self, options: LoadOptions) -> anyhow::Result<Config> {
+        let config = self.file.load(options)?;
+        let names = || config.bots.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let name = match &self.bot {
+            Some(name) => BotName::new(name),
+            None if config.bots.len() > 1 => {
+                let message = format!("there are several bots, {}: say which one with --bot NAME", names());
+                return Err(WrongArgument(message).into());
+            }
+            None => config.name.clone(),
+        };
+        let unknown = || WrongArgument(format!("there is no bot `{name}` in the configuration, but {}", names()));
+        Ok(config.of(&name).ok_or_else(unknown)?)
     }
 }
 

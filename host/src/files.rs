@@ -132,10 +132,10 @@ impl Files {
         Ok(Self { shelf, doubtful, limits, local_folder: None })
     }
 
-    /// Reads files of a local Bot API server from below this folder.
+    /// The same folder for a bot at this server, whose own files are read from below `local_folder`.
     #[must_use]
-    pub fn with_local_folder(self, folder: Option<&Path>) -> Self {
-        Self { local_folder: folder.map(Arc::from), ..self }
+    pub fn at(self, limits: ServerLimits, local_folder: Option<&Path>) -> Self {
+        Self { limits, local_folder: local_folder.map(Arc::from), ..self }
     }
 
     /// The folder of a local Bot API server.

@@ -18,7 +18,8 @@
 //! - [`telegram`] · [`files`]
 //! - [`i18n`] · [`store`]
 //! - [`config`]
-//! - [`limit`] · [`backoff`] · [`clock`] · [`domain`] · [`guard`]
+//! - [`whose`]
+//! - [`limit`] · [`backoff`] · [`clock`] · [`domain`] · [`guard`] · [`recurrence`]
 
 pub mod admin;
 pub mod app;
@@ -36,8 +37,10 @@ pub mod intake;
 pub mod limit;
 pub mod operate;
 pub mod plugin;
+pub mod recurrence;
 pub mod reload;
 pub mod sender;
 pub mod simulator;
 pub mod store;
 pub mod telegram;
+pub mod whose;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, mpsc};
 
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, EventLane};
 use crate::sender::Sender;
 use crate::store::rows::prefix_end;
 use crate::store::{self, Store};
@@ -41,7 +41,7 @@ pub struct Operator {
     store: Store,
     bot: BotId,
     /// Where lanes are announced in which something has come; nobody listens on a stopped store.
-    arrivals: Option<mpsc::UnboundedSender<Vec<Lane>>>,
+    arrivals: Option<mpsc::UnboundedSender<Vec<EventLane>>>,
     /// Who is told of what is wanted of broadcasts and of calls; nobody on a stopped store.
     sender: Option<Sender>,
     /// Who is told where something was done to jobs; nobody on a stopped store.
@@ -93,7 +93,7 @@ impl Operator {
 
     /// For a store that a host runs on, which is told by `arrivals` where there is something new to do.
     #[must_use]
-    pub fn on_running(store: Store, bot: BotId, arrivals: mpsc::UnboundedSender<Vec<Lane>>) -> Self {
+    pub fn on_running(store: Store, bot: BotId, arrivals: mpsc::UnboundedSender<Vec<EventLane>>) -> Self {
         Self { store, bot, arrivals: Some(arrivals), sender: None, jobs: None }
     }
 

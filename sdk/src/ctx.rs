@@ -5,9 +5,12 @@ mod broadcast;
 mod chats;
 mod files;
 mod jobs;
+mod kinds;
 mod message;
 mod storage;
 mod target;
+mod timers;
+mod typed;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -16,17 +19,20 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::api::Json;
 use crate::bindings::botyard::telegram::bot_api::Options;
 use crate::bindings::botyard::types::types::{Invocation, StateKey};
+use crate::format::{self, IntoText};
 use crate::json::Object;
-use crate::update::{Body, Query, member};
-use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
+use crate::update::member;
+use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Update, User, Value, host, state};
 
 pub use broadcast::{Broadcast, BroadcastState, BroadcastStatus, Recipients};
 pub use jobs::{JobError, JobStatus, QueuedJob};
 pub use message::Message;
 pub use storage::{Scope, Storage};
 pub use target::ChatTarget;
+pub use timers::{Recurring, SetTimer};
 
 /// A handler's context: a [`Run`], and the state of the conversation that the event belongs to.
 ///
@@ -60,14 +66,19 @@ pub struct Ctx<S: State = NoState> {
 
 impl<S: State> Ctx<S> {
     pub(crate) fn new(invocation: Invocation) -> Result<Self, Error> {
-        Ok(Self { run: Run::new(invocation), state: state::load()? })
+        let state = match &invocation.event {
+            Event::Expired(state) if S::KEPT => OldState::from(state.clone()).read()?,
+            _ => state::load()?,
+        };
+        Ok(Self { run: Run::new(invocation), state })
     }
 
     pub(crate) fn into_run(self) -> Run {
         self.run
     }
 
-    /// The state of this conversation: the default one where there is none.
+    /// The state of this conversation: the default one where there is none. In an `#[expired]` handler, the state that
+    /// has lived out its time.
     #[must_use]
     pub fn state(&self) -> &S {
         &self.state
@@ -138,21 +149,26 @@ impl Run {
         self.invocation.attempt
     }
 
-    /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `timer` for a timer,
-    /// `job` for a job.
+    /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `album` for an album, `timer` for
+    /// a timer, `job` for a job, `expired` for a state that has lived out its time.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.kind,
+            Event::Album(_) => "album",
             Event::Timer(_) => "timer",
             Event::Job(_) => "job",
+            Event::Expired(_) => "expired",
             Event::Other((kind, _)) => kind,
         }
     }
 
-    /// The message's text or caption; empty where it has none.
+    /// The message's text or caption, of an album the caption that one of its messages has; empty where there is none.
     #[must_use]
     pub fn text(&self) -> &str {
+        if let Some(album) = self.album() {
+            return album.text.as_deref().unwrap_or_default();
+        }
         self.update_parts().and_then(|update| update.text.as_deref()).unwrap_or_default()
     }
 
@@ -179,7 +195,7 @@ impl Run {
     #[must_use]
     pub fn chat_id(&self) -> Option<i64> {
         match self.event() {
-            Event::Update(update) => update.chat_id,
+            Event::Update(_) | Event::Album(_) => self.update_parts()?.chat_id,
             _ => self.invocation.key.chat_id.or(self.invocation.key.user_id),
         }
     }
@@ -194,7 +210,7 @@ impl Run {
     #[must_use]
     pub fn user_id(&self) -> Option<i64> {
         match self.event() {
-            Event::Update(update) => update.user_id,
+            Event::Update(_) | Event::Album(_) => self.update_parts()?.user_id,
             _ => self.invocation.key.user_id,
         }
     }
@@ -203,7 +219,7 @@ impl Run {
     #[must_use]
     pub fn thread_id(&self) -> Option<i64> {
         match self.event() {
-            Event::Update(update) => update.thread_id,
+            Event::Update(_) | Event::Album(_) => self.update_parts()?.thread_id,
             _ => self.invocation.key.thread_id,
         }
     }
@@ -223,39 +239,17 @@ impl Run {
     /// Who caused the event. Read from the update's JSON on each call.
     #[must_use]
     pub fn user(&self) -> User {
-        self.part::<Body>().and_then(Body::user).unwrap_or_default()
+        self.object().map_or_else(User::default, |body| User::of(&body))
     }
 
-    /// The timer, if this is one.
-    #[must_use]
-    pub fn timer(&self) -> Option<&Timer> {
-        match self.event() {
-            Event::Timer(timer) => Some(timer),
-            _ => None,
-        }
-    }
-
-    /// What the timer or the job was given when it was asked for.
-    ///
-    /// # Errors
-    /// Permanently, when this is neither or its payload is no `T`.
-    pub fn payload<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let (name, payload) = match self.event() {
-            Event::Timer(timer) => (&timer.name, &timer.payload),
-            Event::Job(job) => (&job.name, &job.payload),
-            _ => return Err(Error::permanent("this event is neither timer nor job, and has no payload")),
-        };
-        serde_json::from_slice(payload)
-            .map_err(|error| Error::permanent(format!("the payload of `{name}` can't be read: {error}")))
-    }
-
-    /// The event's JSON, as Telegram sent it; empty for a timer or a job.
+    /// The event's JSON, as Telegram sent it; of an album its first message's; empty for a timer or a job.
     #[must_use]
     pub fn raw(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.raw,
+            Event::Album(album) => album.updates.first().map_or("", |update| &update.raw),
             Event::Other((_, json)) => json,
-            Event::Timer(_) | Event::Job(_) => "",
+            Event::Timer(_) | Event::Job(_) | Event::Expired(_) => "",
         }
     }
 
@@ -294,7 +288,12 @@ impl Run {
     /// ```
     #[must_use]
     pub fn part<T: DeserializeOwned>(&self) -> Option<T> {
-        member(self.raw(), self.kind())
+        member(self.raw(), self.update_parts().map_or(self.kind(), |update| &update.kind))
+    }
+
+    /// The update's own object, read where it lies.
+    fn object(&self) -> Option<Json> {
+        Json::from(self.raw()).get(self.update_parts().map_or(self.kind(), |update| &update.kind))
     }
 
     /// The filters of the manifest that the event matches.
@@ -305,6 +304,7 @@ impl Run {
     pub(crate) fn update_parts(&self) -> Option<&Update> {
         match self.event() {
             Event::Update(update) => Some(update),
+            Event::Album(album) => album.updates.first(),
             _ => None,
         }
     }
@@ -320,9 +320,9 @@ impl Run {
     ///     ctx.reply("<b>Sure?</b>").html().keyboard(InlineKeyboard::new().row([Button::callback("Yes", "yes")]));
     /// }
     /// ```
-    pub fn reply(&self, text: impl AsRef<str>) -> Message<'_> {
+    pub fn reply(&self, text: impl IntoText) -> Message<'_> {
         let Some(mut params) = self.reply_params() else { return Message::nowhere(self) };
-        params.text("text", text.as_ref());
+        format::put(&mut params, &text);
         Message::new(self, "sendMessage", params)
     }
 
@@ -335,10 +335,10 @@ impl Run {
     ///     ctx.send("@news", "Open again").priority(Priority::Bulk);
     /// }
     /// ```
-    pub fn send(&self, chat: impl Into<ChatTarget>, text: impl AsRef<str>) -> Message<'_> {
+    pub fn send(&self, chat: impl Into<ChatTarget>, text: impl IntoText) -> Message<'_> {
         let mut params = Object::new();
         chat.into().write(&mut params);
-        params.text("text", text.as_ref());
+        format::put(&mut params, &text);
         Message::new(self, "sendMessage", params)
     }
 
@@ -352,9 +352,9 @@ impl Run {
     ///     ctx.answer_callback("");
     /// }
     /// ```
-    pub fn edit(&self, text: impl AsRef<str>) -> Message<'_> {
+    pub fn edit(&self, text: impl IntoText) -> Message<'_> {
         let Some(mut params) = self.edit_params() else { return Message::nowhere(self) };
-        params.text("text", text.as_ref());
+        format::put(&mut params, &text);
         Message::new(self, "editMessageText", params)
     }
 
@@ -377,7 +377,7 @@ impl Run {
         let mut params = Object::new();
         if let (Some(chat), Some(message)) = (self.chat_id(), self.message_id()) {
             params.integer("chat_id", chat).integer("message_id", message);
-        } else if let Some(message) = self.part::<Query>().and_then(|query| query.inline_message_id) {
+        } else if let Some(message) = self.object().and_then(|query| query.get("inline_message_id")?.as_text()) {
             params.text("inline_message_id", &message);
         } else {
             self.fail(Error::permanent("this event has no message to edit"));
@@ -397,18 +397,18 @@ impl Run {
     }
 
     fn answer(&self, text: &str, alert: bool) {
-        let Some(query) = self.part::<Query>() else {
+        let Some(query) = self.object().and_then(|query| query.get("id")?.as_text()) else {
             return self.fail(Error::permanent("this event has no callback query to answer"));
         };
         let mut params = Object::new();
-        params.text("callback_query_id", &query.id);
+        params.text("callback_query_id", &query);
         if !text.is_empty() {
             params.text("text", text);
         }
         if alert {
             params.raw("show_alert", "true");
         }
-        self.queue("answerCallbackQuery", &params.finish(), message::usual());
+        self.push("answerCallbackQuery", &params.finish(), message::usual());
     }
 
     /// Calls any method of the Bot API now, waits for its answer, and gives the `result`. What a call has done stays
@@ -437,7 +437,7 @@ impl Run {
         Ok(host::enqueue(method, &to_json(&params)?, message::usual())?)
     }
 
-    pub(crate) fn queue(&self, method: &str, params: &str, options: Options) {
+    pub(crate) fn push(&self, method: &str, params: &str, options: Options) {
         if let Err(error) = host::enqueue(method, params, options) {
             self.fail(CallError::from(error).into());
         }
@@ -450,36 +450,6 @@ impl Run {
     #[must_use]
     pub fn storage(&self) -> Storage<'_> {
         Storage::new(self)
-    }
-
-    /// Sets a durable timer: after `delay` the `#[timer("name")]` handler runs in this conversation. Answers with the
-    /// timer's id.
-    ///
-    /// ```
-    /// # use botyard_sdk::prelude::*;
-    /// fn remind(ctx: &Run) -> Result<u64, Error> {
-    ///     ctx.after("reminder", Duration::from_secs(600), &ctx.args())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// When the payload can't be written as JSON, or the host refuses the timer.
-    pub fn after(&self, name: &str, delay: Duration, payload: impl Serialize) -> Result<u64, Error> {
-        host::timer_after(name, millis(delay), &payload_bytes(name, &payload)?).map_err(Error::permanent)
-    }
-
-    /// As [`after`](Self::after), at a moment.
-    ///
-    /// # Errors
-    /// As [`after`](Self::after).
-    pub fn at(&self, name: &str, when: SystemTime, payload: impl Serialize) -> Result<u64, Error> {
-        let due = when.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        host::timer_at(name, millis(due), &payload_bytes(name, &payload)?).map_err(Error::permanent)
-    }
-
-    /// Cancels a timer of this plugin; false if there is none with this id any more.
-    pub fn cancel(&self, timer: u64) -> bool {
-        host::timer_cancel(timer)
     }
 
     /// Waits. The conversation waits too; nothing else does. Bounded by the run's time limit.

@@ -6,6 +6,7 @@ use std::fmt;
 use crate::JobError;
 use crate::bindings::botyard::broadcast::broadcasts::BroadcastError;
 use crate::bindings::botyard::telegram::bot_api as wit;
+use crate::http::HttpError;
 
 /// Why a handler failed. The host drops everything that the run asked for and tries the event again, unless the error
 /// is [permanent](Error::permanent).
@@ -65,9 +66,11 @@ impl fmt::Display for Error {
 impl<E: std::error::Error + 'static> From<E> for Error {
     fn from(error: E) -> Self {
         let any = &error as &dyn Any;
-        let call: Option<&CallError> = any.downcast_ref();
-        let is_lasting = matches!(any.downcast_ref(), Some(JobError::Invalid(_)));
-        Self { message: error.to_string(), retry: call.is_none_or(CallError::may_pass) && !is_lasting }
+        let call = any.downcast_ref().map(CallError::may_pass);
+        let http = || any.downcast_ref().map(HttpError::may_pass);
+        let job = || any.downcast_ref().map(|error| !matches!(error, JobError::Invalid(_)));
+        let retry = call.or_else(http).or_else(job).unwrap_or(true);
+        Self { message: error.to_string(), retry }
     }
 }
 
@@ -198,6 +201,9 @@ mod tests {
         let refused = CallError::Refused { code: 400, description: "chat not found".into(), kind: Refusal::ChatGone };
         assert!(!Error::from(refused).retries());
         assert!(Error::from(CallError::Unreachable("no route".into())).retries());
+        assert!(
+            !Error::from(HttpError::Denied("no".into())).retries() && Error::from(HttpError::Status(502)).retries()
+        );
         assert!(Error::from("x".parse::<i32>().unwrap_err()).retries());
     }
 }

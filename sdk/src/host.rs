@@ -6,7 +6,7 @@
 #[cfg(target_arch = "wasm32")]
 mod imports {
     use crate::bindings::botyard::{
-        broadcast, clock, config, files, fsm, i18n, jobs, log, random, schedule, storage, telegram,
+        broadcast, clock, config, files, fsm, http, i18n, jobs, log, random, schedule, storage, telegram,
     };
 
     pub(crate) use broadcast::broadcasts::{
@@ -22,12 +22,16 @@ mod imports {
     pub(crate) use fsm::conversation::{
         clear as state_clear, drop_lost, get as state_get, lost, peek as state_peek, set as state_set,
     };
+    pub(crate) use http::client::send as http_send;
     pub(crate) use i18n::catalogs::translate;
     pub(crate) use jobs::jobs::{cancel as job_cancel, enqueue as job_enqueue, status as job_status};
     pub(crate) use log::log::{emit, panicked};
     pub(crate) use random::random::bytes as random_bytes;
-    pub(crate) use schedule::timers::{after as timer_after, at as timer_at, cancel as timer_cancel};
-    pub(crate) use storage::key_value::{delete, get, increment, scan, set};
+    pub(crate) use schedule::timers::{
+        after as timer_after, at as timer_at, cancel as timer_cancel, cancel_by_name as timer_cancel_by_name,
+        cron as timer_cron, every as timer_every, list as timer_list,
+    };
+    pub(crate) use storage::key_value::{compare_and_set, delete, get, increment, scan, set};
     pub(crate) use telegram::bot_api::{call, enqueue, keep_action};
     pub(crate) use telegram::chats::known as known_chat;
 }

@@ -22,10 +22,12 @@
 
 use std::marker::PhantomData;
 
+use crate::bindings::botyard::http::client as wit;
+use crate::bindings::botyard::schedule::timers::{Entry, Owner, Rule};
 use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
 use crate::bindings::exports::botyard::plugin::handler::Filter;
 use crate::host::{Made, Queued, World, with};
-use crate::{BroadcastStatus, Error, Event, Handled, Job, Plugin, Recipients, Timer, Update, Value, json};
+use crate::{Album, BroadcastStatus, Error, Event, Handled, Job, Plugin, Recipients, Timer, Update, Value, http, json};
 
 /// When every run takes place, in unix milliseconds.
 pub(crate) const NOW: u64 = 1_750_000_000_000;
@@ -52,6 +54,8 @@ pub struct Outcome {
     pub files: Vec<MadeFile>,
     /// The broadcasts it began.
     pub broadcasts: Vec<Begun>,
+    /// The HTTP requests it made.
+    pub requests: Vec<Sent>,
     /// The lines it logged.
     pub log: Vec<String>,
 }
@@ -80,6 +84,27 @@ pub struct Begun {
     pub method: String,
     /// Its parameters.
     pub params: Value,
+}
+
+/// An HTTP request that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// The whole URL.
+    pub url: String,
+    /// Names and values, as they were given.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Sent {
+    /// The body as JSON; null where it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
 }
 
 impl Outcome {
@@ -128,14 +153,28 @@ impl<P: Plugin> Bot<P> {
 
     /// The user writes; a text that begins with a slash is a command.
     pub fn text(&mut self, text: &str) -> Outcome {
-        let command = text.strip_prefix('/').map(|rest| {
-            let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            let name = name.split('@').next().unwrap_or_default().to_lowercase();
-            Command { name, args: args.trim().to_owned() }
-        });
+        let command = command(text);
         let message = json!({ "message_id": 1, "from": self.user(), "text": text });
         let update = self.update("message", &message);
         self.run(Event::Update(Update { text: Some(text.to_owned()), command, ..update }))
+    }
+
+    /// The user sends an album: the fields of each message, `json!({ "photo": […] })` for example, and a caption.
+    pub fn album(&mut self, caption: &str, messages: &[Value]) -> Outcome {
+        let id = "album".to_owned();
+        let updates = messages.iter().zip(1..).map(|(fields, message_id)| {
+            let mut message = json!({ "message_id": message_id, "from": self.user(), "media_group_id": id });
+            if let (Some(message), Some(fields)) = (message.as_object_mut(), fields.as_object()) {
+                message.extend(fields.clone());
+            }
+            Update { id: message_id, message_id: Some(message_id), ..self.update("message", &message) }
+        });
+        let mut updates: Vec<_> = updates.collect();
+        let text = (!caption.is_empty()).then(|| caption.to_owned());
+        if let Some(first) = updates.first_mut() {
+            first.text.clone_from(&text);
+        }
+        self.run(Event::Album(Album { id, updates, text, late: false }))
     }
 
     /// The user presses a button with this data.
@@ -160,6 +199,47 @@ impl<P: Plugin> Bot<P> {
     #[must_use]
     pub fn at_telegram(mut self, file_id: &str, name: &str, bytes: impl Into<Vec<u8>>) -> Self {
         self.world.at_telegram.insert(file_id.to_owned(), (name.to_owned(), bytes.into()));
+        self
+    }
+
+    /// Any update: its kind, and its object as Telegram sends it. What the host reads of it is read here, too.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// # #[plugin]
+    /// # mod members {
+    /// #     #[on("chat_join_request")]
+    /// #     fn join(ctx: &mut Ctx) {
+    /// #         ctx.approve_join();
+    /// #     }
+    /// # }
+    /// # fn main() {
+    /// let mut bot = botyard_sdk::test::Bot::<members::Plugin>::new();
+    /// let request = json!({ "chat": { "id": -100, "type": "supergroup" }, "from": { "id": 8, "first_name": "Bob" } });
+    /// assert_eq!(bot.receive("chat_join_request", request).calls[0].0, "approveChatJoinRequest");
+    /// # }
+    /// ```
+    pub fn receive(&mut self, kind: &str, body: Value) -> Outcome {
+        let message = if body["message"].is_object() { &body["message"] } else { &body };
+        let user = [&body["from"], &body["user"]].into_iter().find_map(|user| user["id"].as_i64());
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let said = text(&body["text"]).or_else(|| text(&body["caption"]));
+        let parts = Update {
+            chat_id: message["chat"]["id"].as_i64(),
+            chat_type: text(&message["chat"]["type"]),
+            thread_id: message["message_thread_id"].as_i64(),
+            message_id: message["message_id"].as_i64(),
+            user_id: user,
+            callback_data: text(&body["data"]),
+            ..self.update(kind, &body)
+        };
+        self.run(Event::Update(Update { command: said.as_deref().and_then(command), text: said, ..parts }))
+    }
+
+    /// What the next direct call is answered with: calls that find no answer get `true`.
+    #[must_use]
+    pub fn answer(mut self, result: &Value) -> Self {
+        self.world.answers.push_back(Ok(result.to_string()));
         self
     }
 
@@ -191,7 +271,7 @@ impl<P: Plugin> Bot<P> {
         while let Some((id, job)) = self.world.jobs.range(last + 1..).next().map(|(id, job)| (*id, job.clone())) {
             last = id;
             let Queued { name, payload, attempts, .. } = job;
-            let outcome = self.attempt(Event::Job(Job { id, name, payload, queued: NOW }), attempts + 1);
+            let outcome = self.attempt(true, Event::Job(Job { id, name, payload, queued: NOW }), attempts + 1);
             match &outcome.result {
                 Err(error) if error.retries() => {
                     if let Some(job) = self.world.jobs.get_mut(&id) {
@@ -205,10 +285,61 @@ impl<P: Plugin> Bot<P> {
         outcomes
     }
 
-    /// The oldest timer that the plugin has set comes due; `None` if there is none.
+    /// The timer that is due next comes due; `None` if there is none. A recurring one stays.
     pub fn timer(&mut self) -> Option<Outcome> {
-        let (id, (name, due, payload)) = self.world.timers.pop_first()?;
-        Some(self.run(Event::Timer(Timer { id, name, payload, due })))
+        let (&id, _) = self.world.timers.iter().min_by_key(|(id, (_, entry))| (entry.due, **id))?;
+        let (owner, entry) = self.world.timers.get(&id)?.clone();
+        if matches!(entry.rule, Rule::Once) {
+            self.world.timers.remove(&id);
+        }
+        let Entry { name, payload, due, .. } = entry;
+        Some(self.run_in(owner == Owner::Conversation, Event::Timer(Timer { id, name, payload, due })))
+    }
+
+    /// A timer that the manifest declares (`#[cron]`, `#[every]`) comes due: by its name, which is the handler's.
+    ///
+    /// # Panics
+    /// When the manifest declares none of this name.
+    pub fn scheduled(&mut self, name: &str) -> Outcome {
+        let declared = P::describe().schedules.into_iter().any(|schedule| schedule.name == name);
+        assert!(declared, "the plugin declares no schedule `{name}`");
+        let timer = Timer { id: u64::MAX, name: name.to_owned(), payload: Vec::new(), due: NOW };
+        self.run_in(false, Event::Timer(timer))
+    }
+
+    /// The conversation's state lives out its time; `None` if it has none, or the plugin does not want to hear of it.
+    pub fn expire(&mut self) -> Option<Outcome> {
+        let state = self.world.state.take()?;
+        P::describe().expired.then(|| self.run(Event::Expired(state)))
+    }
+
+    /// Answers the next HTTP request that has no answer yet.
+    #[must_use]
+    pub fn respond(mut self, answer: Result<http::Response, http::HttpError>) -> Self {
+        self.give(answer);
+        self
+    }
+
+    /// As [`respond`](Self::respond), later.
+    pub fn give(&mut self, answer: Result<http::Response, http::HttpError>) {
+        use http::HttpError as E;
+        let answer = answer.map_err(|error| match error {
+            E::Denied(text) => wit::Error::Denied(text),
+            E::Invalid(text) => wit::Error::Invalid(text),
+            E::Limited(text) => wit::Error::Limited(text),
+            E::Unreachable(text) => wit::Error::Unreachable(text),
+            E::UnknownOutcome(text) => wit::Error::UnknownOutcome(text),
+            E::Status(status) => panic!("status {status} is an answer: `Ok(Response::new({status}, \"\"))`"),
+        });
+        let response = |http::Response { status, headers, body, url }| wit::Response { status, headers, body, url };
+        self.world.responses.push_back(answer.map(response));
+    }
+
+    /// Gives the plugin a secret.
+    #[must_use]
+    pub fn secret(mut self, name: &str, secret: &str) -> Self {
+        self.world.secrets.insert(name.to_owned(), secret.to_owned());
+        self
     }
 
     fn user(&self) -> Value {
@@ -233,27 +364,39 @@ impl<P: Plugin> Bot<P> {
     }
 
     fn run(&mut self, event: Event) -> Outcome {
-        self.attempt(event, 1)
+        self.run_in(true, event)
     }
 
-    fn attempt(&mut self, event: Event, attempt: u32) -> Outcome {
+    fn run_in(&mut self, conversation: bool, event: Event) -> Outcome {
+        self.attempt(conversation, event, 1)
+    }
+
+    fn attempt(&mut self, conversation: bool, event: Event, attempt: u32) -> Outcome {
         self.events += 1;
         let (observing, taking) = self.matched(&event);
-        let (calls, files, broadcasts, log) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut outcome = Outcome { result: Ok(Handled::Pass), calls, files, broadcasts, log };
+        let mut outcome = Outcome {
+            result: Ok(Handled::Pass),
+            calls: Vec::new(),
+            files: Vec::new(),
+            broadcasts: Vec::new(),
+            requests: Vec::new(),
+            log: Vec::new(),
+        };
         if !observing.is_empty() {
-            self.run_once(event.clone(), attempt, observing, &mut outcome);
+            self.run_once(conversation, event.clone(), attempt, observing, &mut outcome);
         }
-        if outcome.result.is_ok() && (!taking.is_empty() || matches!(event, Event::Timer(_) | Event::Job(_))) {
-            self.run_once(event, attempt, taking, &mut outcome);
+        let is_own = matches!(event, Event::Timer(_) | Event::Job(_) | Event::Expired(_));
+        if outcome.result.is_ok() && (!taking.is_empty() || is_own) {
+            self.run_once(conversation, event, attempt, taking, &mut outcome);
         }
         outcome
     }
 
-    fn run_once(&mut self, event: Event, attempt: u32, matched: Vec<u32>, outcome: &mut Outcome) {
+    fn run_once(&mut self, conversation: bool, event: Event, attempt: u32, matched: Vec<u32>, outcome: &mut Outcome) {
         let before = std::mem::take(&mut self.world);
         with(|world| *world = before.clone());
-        let key = StateKey { chat_id: Some(Self::CHAT), user_id: Some(Self::CHAT), thread_id: None };
+        let id = conversation.then_some(Self::CHAT);
+        let key = StateKey { chat_id: id, user_id: id, thread_id: None };
         let seed = self.events;
         outcome.result = P::handle(Invocation { id: self.events, attempt, now: NOW, seed, key, matched, event });
         let mut after = with(std::mem::take);
@@ -272,14 +415,30 @@ impl<P: Plugin> Bot<P> {
             Some(MadeFile { reference: reference?, name, content_type, bytes })
         }));
         after.fetched.clear();
+        let sent = |wit::Request { method, url, headers, body, .. }| Sent { method, url, headers, body };
+        outcome.requests.extend(std::mem::take(&mut after.requests).into_iter().map(sent));
         outcome.log.append(&mut after.log);
+        let unused = std::mem::take(&mut after.responses);
         // As in the host: a run that failed or passed leaves nothing behind.
         self.world = if outcome.result == Ok(Handled::Done) { after } else { before };
+        // What was requested stays requested.
+        self.world.responses = unused;
     }
 
     /// The filters that the event matches: those that observe, and the others.
     fn matched(&self, event: &Event) -> (Vec<u32>, Vec<u32>) {
-        let Event::Update(update) = event else { return (Vec::new(), Vec::new()) };
+        let album = match event {
+            Event::Album(album) => album.updates.first().map(|first| Update {
+                kind: "album".to_owned(),
+                text: album.text.clone(),
+                ..first.clone()
+            }),
+            _ => None,
+        };
+        let update = match (event, &album) {
+            (Event::Update(update), _) | (_, Some(update)) => update,
+            _ => return (Vec::new(), Vec::new()),
+        };
         let filters = P::describe().filters;
         let is_known = |command: &Command| filters.iter().any(|filter| filter.commands.contains(&command.name));
         let is_plain = update.text.is_some() && !update.command.as_ref().is_some_and(is_known);
@@ -292,6 +451,13 @@ impl<P: Plugin> Bot<P> {
         let places = |filters: Vec<(u32, _)>| filters.into_iter().map(|(place, _)| place).collect();
         (places(observing), places(taking))
     }
+}
+
+fn command(text: &str) -> Option<Command> {
+    let rest = text.strip_prefix('/')?;
+    let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let name = name.split('@').next().unwrap_or_default().to_lowercase();
+    Some(Command { name, args: args.trim().to_owned() })
 }
 
 /// Everything that the update alone decides.

@@ -130,10 +130,36 @@ impl Host {
     /// When it does not come up.
     pub fn start(&mut self) {
         assert!(self.child.is_none(), "it runs already");
+        self.child = Some(self.spawn(&[]));
+        self.until_ready();
+    }
+
+    /// Starts another one that takes its place; answers how the first ended.
+    ///
+    /// # Panics
+    /// When it does not run, or the other does not come up.
+    pub fn replace(&mut self) -> ExitStatus {
+        let mut old = self.child.take().expect("it runs");
+        self.child = Some(self.spawn(&["--replace"]));
+        let mut status = None;
+        self.wait_until("the old host has ended", |_| {
+            status = old.try_wait().expect("it is our child");
+            status.is_some()
+        });
+        self.until_ready();
+        status.expect("it was waited for")
+    }
+
+    fn until_ready(&mut self) {
+        self.wait_until("the host is ready", |host| host.get("/readyz").is_some_and(|(status, _)| status == 200));
+    }
+
+    fn spawn(&self, more: &[&str]) -> Child {
         let log = File::options().append(true).create(true).open(self.log_file()).expect("the folder is writable");
-        let child = Command::new(build::host())
+        Command::new(build::host())
             .args(["run", "--config"])
             .arg(self.config_file())
+            .args(more)
             .env("TEST_TOKEN", TOKEN)
             .env("TEST_WEBHOOK_SECRET", WEBHOOK_SECRET)
             .env("BOTYARD_LOG", "info")
@@ -142,9 +168,7 @@ impl Host {
             .stdout(log.try_clone().expect("a file"))
             .stderr(log)
             .spawn()
-            .expect("the host starts");
-        self.child = Some(child);
-        self.wait_until("the host is ready", |host| host.get("/readyz").is_some_and(|(status, _)| status == 200));
+            .expect("the host starts")
     }
 
     /// `kill -9`

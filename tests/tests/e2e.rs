@@ -4,9 +4,14 @@
 #![allow(clippy::disallowed_types, reason = "real processes take real time")]
 
 mod e2e {
+    mod albums;
     mod answers;
+    mod bots;
     mod broadcast;
+    mod capabilities;
     mod chats;
+    mod commands;
+    mod control;
     mod conversations;
     mod crash;
     mod files;
@@ -16,11 +21,13 @@ mod e2e {
     mod misbehaviour;
     mod operator;
     mod reload;
+    mod replace;
     mod sending;
     mod start;
     mod state;
     mod support;
     mod texts;
+    mod typed;
     mod versions;
     mod webhook;
 }

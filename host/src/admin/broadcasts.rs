@@ -5,12 +5,12 @@
 use axum::Json;
 use axum::Router;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Path, Query};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 
-use super::api::{Answer, Api, Refusal};
+use super::api::{Answer, Api, Refusal, Shared};
 use crate::operate::{
     Audience, Begun, Broadcast, Change, Draft, MissedPage, Outcome, Problem, Selection, UnknownCall, UnknownList,
 };
@@ -39,7 +39,7 @@ pub struct Recipients {
     pub recipients: Vec<String>,
 }
 
-pub(super) fn routes() -> Router<Api> {
+pub(super) fn routes() -> Router<Shared> {
     let with_many = Router::new()
         .route("/api/broadcasts/{id}/recipients", post(add))
         .route("/api/reach", get(reach_of_all).post(reach))
@@ -77,15 +77,15 @@ impl Listing {
     }
 }
 
-async fn list(State(api): State<Api>, Query(listing): Query<Listing>) -> Answer<Vec<Broadcast>> {
+async fn list(api: Api, Query(listing): Query<Listing>) -> Answer<Vec<Broadcast>> {
     Ok(Json(api.operator.broadcasts(listing.limit())?))
 }
 
-async fn draft(State(api): State<Api>, draft: Result<Json<Draft>, JsonRejection>) -> Answer<Begun> {
+async fn draft(api: Api, draft: Result<Json<Draft>, JsonRejection>) -> Answer<Begun> {
     Ok(Json(api.operator.draft(&draft?.0).await?))
 }
 
-async fn show(State(api): State<Api>, Path(id): Path<u64>) -> Answer<Broadcast> {
+async fn show(api: Api, Path(id): Path<u64>) -> Answer<Broadcast> {
     Ok(Json(api.operator.broadcast(id)?))
 }
 
@@ -95,21 +95,17 @@ struct Start {
     from: u32,
 }
 
-async fn missed(State(api): State<Api>, Path(id): Path<u64>, Query(start): Query<Start>) -> Answer<MissedPage> {
+async fn missed(api: Api, Path(id): Path<u64>, Query(start): Query<Start>) -> Answer<MissedPage> {
     Ok(Json(api.operator.missed(id, start.from)?))
 }
 
-async fn add(
-    State(api): State<Api>,
-    Path(id): Path<u64>,
-    recipients: Result<Json<Recipients>, JsonRejection>,
-) -> Answer<Broadcast> {
+async fn add(api: Api, Path(id): Path<u64>, recipients: Result<Json<Recipients>, JsonRejection>) -> Answer<Broadcast> {
     api.operator.add_recipients(id, &parse(&recipients?.0)?).await?;
     Ok(Json(api.operator.broadcast(id)?))
 }
 
 async fn change(
-    State(api): State<Api>,
+    api: Api,
     Path((id, change)): Path<(u64, String)>,
     terms: Result<Json<Terms>, JsonRejection>,
 ) -> Answer<Broadcast> {
@@ -123,14 +119,14 @@ async fn change(
     Ok(Json(api.operator.change_broadcast(id, change, terms?.0.max_stars).await?))
 }
 
-async fn reach_of_all(State(api): State<Api>) -> Answer<Audience> {
+async fn reach_of_all(api: Api) -> Answer<Audience> {
     // It looks at every chat.
     let counted = tokio::task::spawn_blocking(move || api.operator.reach_of_all()).await;
     let stopped = |_| Refusal(StatusCode::INTERNAL_SERVER_ERROR, "the chats could not be counted".to_owned());
     Ok(Json(counted.map_err(stopped)??))
 }
 
-async fn reach(State(api): State<Api>, recipients: Result<Json<Recipients>, JsonRejection>) -> Answer<Audience> {
+async fn reach(api: Api, recipients: Result<Json<Recipients>, JsonRejection>) -> Answer<Audience> {
     Ok(Json(api.operator.reach_of(&parse(&recipients?.0)?)?))
 }
 
@@ -139,15 +135,15 @@ fn parse(recipients: &Recipients) -> Result<Vec<Recipient>, Refusal> {
     parsed.map_err(|error| Refusal(StatusCode::UNPROCESSABLE_ENTITY, error))
 }
 
-async fn unknown(State(api): State<Api>, Query(listing): Query<Listing>) -> Answer<UnknownList> {
+async fn unknown(api: Api, Query(listing): Query<Listing>) -> Answer<UnknownList> {
     Ok(Json(api.operator.unknown_calls(listing.limit())?))
 }
 
-async fn unknown_call(State(api): State<Api>, Path(number): Path<u64>) -> Answer<UnknownCall> {
+async fn unknown_call(api: Api, Path(number): Path<u64>) -> Answer<UnknownCall> {
     let call = api.operator.unknown_call(number)?;
     call.map(Json).ok_or_else(|| Refusal(StatusCode::NOT_FOUND, format!("there is no call {number}")))
 }
 
-async fn drop_unknown(State(api): State<Api>, which: Result<Json<Selection>, JsonRejection>) -> Answer<Outcome> {
+async fn drop_unknown(api: Api, which: Result<Json<Selection>, JsonRejection>) -> Answer<Outcome> {
     Ok(Json(api.operator.drop_unknown(&which?.0).await?))
 }

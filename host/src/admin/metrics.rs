@@ -1,7 +1,9 @@
 //! The recorder behind every `metrics` macro of the host, and the list of what is recorded.
 //!
 //! The parts name their metrics where they record them; a test keeps this list complete. There is one recorder in a
-//! process: several hosts in one (tests) share it.
+//! process: several hosts in one (tests) share it. What is recorded for one bot has its name as the label `bot`.
+
+mod by_bot;
 
 use std::sync::OnceLock;
 
@@ -24,6 +26,7 @@ const SECONDS: [f64; 16] =
 const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_api_call_seconds", Histogram, "Time that a call to the Bot API took, by method; not for getUpdates"),
     ("botyard_api_calls_total", Counter, "Calls to the Bot API, by method and outcome"),
+    ("botyard_bot_ready", Gauge, "1 while the bot is ready, else 0; by bot"),
     ("botyard_broadcast_calls_total", Counter, "Calls of broadcasts, by outcome"),
     (
         "botyard_broadcast_tenth_stars_total",
@@ -48,6 +51,9 @@ const ALL: &[(&str, Kind, &str)] = &[
         "Times that something kept updates from coming, or was about to, by reason: stalled, token, webhook, delivery, \
          inbox, pending",
     ),
+    ("botyard_expired_total", Counter, "Values and states that have lived out their time, by what they were"),
+    ("botyard_http_requests_total", Counter, "HTTP requests of plugins, by plugin and outcome"),
+    ("botyard_http_seconds", Histogram, "Time that an HTTP request of a plugin took, redirections included, by plugin"),
     ("botyard_job_cpu_seconds", Histogram, "Processor time of one attempt at a job, by plugin"),
     ("botyard_jobs", Gauge, "Jobs that plugins have queued, by plugin and whether they wait or run"),
     (
@@ -90,6 +96,7 @@ const ALL: &[(&str, Kind, &str)] = &[
     ),
     ("botyard_uploads_total", Counter, "Attempts at calls with files, by outcome; `known` needed no upload"),
     ("botyard_telegram_pending_updates", Gauge, "Updates that wait at Telegram, asked once a minute"),
+    ("botyard_timers_total", Counter, "Times of timers that came, by outcome: fired, or missed and not made up for"),
     ("botyard_updates_far_total", Counter, "Updates whose number was far from those around it"),
     ("botyard_updates_total", Counter, "Updates that Telegram has handed over, by outcome and kind"),
     (
@@ -104,6 +111,7 @@ const ALL: &[(&str, Kind, &str)] = &[
         "Time from a request to the webhook to its 200, by when the update is on disk",
     ),
     ("botyard_webhook_sets_total", Counter, "Times that the webhook was set at Telegram"),
+    ("botyard_watchdog_total", Counter, "Runs that hung far beyond their time limit, by outcome: ended, or given up"),
 ];
 
 static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
@@ -113,7 +121,7 @@ pub fn install() -> &'static PrometheusHandle {
     HANDLE.get_or_init(|| {
         let recorder = PrometheusBuilder::new().set_buckets(&SECONDS).expect("there are buckets").build_recorder();
         let handle = recorder.handle();
-        if metrics::set_global_recorder(recorder).is_err() {
+        if metrics::set_global_recorder(by_bot::ByBot(recorder)).is_err() {
             tracing::warn!("another metrics recorder is installed already: /metrics stays empty");
         }
         describe();

@@ -1,7 +1,7 @@
 //! `/api/plugins…`: what serves, and orders to those who can change it.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -132,12 +132,12 @@ fn are(known: &[PluginName]) -> String {
     }
 }
 
-pub(super) async fn list(State(api): State<Api>) -> Answer<Vec<PluginStatus>> {
+pub(super) async fn list(api: Api) -> Answer<Vec<PluginStatus>> {
     let (answer, answered) = oneshot::channel();
     ask(&api.orders, Order::List(answer), answered).await.map(Json)
 }
 
-pub(super) async fn versions(State(api): State<Api>, Path(plugin): Path<String>) -> Answer<Vec<KeptVersion>> {
+pub(super) async fn versions(api: Api, Path(plugin): Path<String>) -> Answer<Vec<KeptVersion>> {
     let (answer, answered) = oneshot::channel();
     let order = Order::Versions { plugin: PluginName::new(&plugin), answer };
     Ok(Json(ask(&api.orders, order, answered).await??))
@@ -149,7 +149,7 @@ pub(super) struct Options {
 }
 
 pub(super) async fn change(
-    State(api): State<Api>,
+    api: Api,
     Path((plugin, action)): Path<(String, String)>,
     Query(options): Query<Options>,
 ) -> Answer<PluginStatus> {
@@ -177,7 +177,7 @@ impl From<OrderError> for Refusal {
     }
 }
 
-pub(super) async fn set_webhook(State(api): State<Api>) -> Answer<WebhookInfo> {
+pub(super) async fn set_webhook(api: Api) -> Answer<WebhookInfo> {
     let (answer, answered) = oneshot::channel();
     let set = ask(&api.orders, Order::SetWebhook(answer), answered).await?;
     set.map(Json).map_err(|error| Refusal(StatusCode::CONFLICT, error))

@@ -28,6 +28,7 @@ struct State {
     full_jobs: BTreeMap<PluginName, usize>,
     config_failure: Option<String>,
     store_failure: Option<String>,
+    bot_failure: Option<String>,
     /// Which chats wait for flood control, and until when.
     floods: BTreeMap<String, Instant>,
     is_stopping: bool,
@@ -50,7 +51,7 @@ pub struct Report {
 /// One thing that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// `intake`, `store`, `host`, `config`, `send` or `plugins.NAME`.
+    /// `intake`, `store`, `bot`, `host`, `config`, `send` or `plugins.NAME`.
     pub part: String,
     /// For people.
     pub reason: String,
@@ -124,6 +125,11 @@ impl Readiness {
         self.lock().store_failure = Some(reason.into());
     }
 
+    /// The bot does not run, for this reason.
+    pub fn bot_failed(&self, reason: impl Into<String>) {
+        self.lock().bot_failure = Some(reason.into());
+    }
+
     /// The host was asked to stop: whoever spreads load should look elsewhere.
     pub fn stopping(&self) {
         self.lock().is_stopping = true;
@@ -141,6 +147,7 @@ impl Readiness {
         if let Some(failure) = &state.store_failure {
             reasons.push(reason("store", failure));
         }
+        reasons.extend(state.bot_failure.iter().map(|failure| reason("bot", failure)));
         reasons.extend(intake_problem(&state.intake).map(|problem| reason("intake", &problem)));
         let of_plugin = |(name, why): (&PluginName, &String)| reason(&format!("plugins.{name}"), why);
         reasons.extend(state.plugin_failures.iter().map(of_plugin));

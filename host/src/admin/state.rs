@@ -1,13 +1,13 @@
 //! `/api/jobs…` and `/api/state…`: JSON in, JSON out, as everything under `/api`.
 
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::extract::{DefaultBodyLimit, Query};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 
-use super::api::{Answer, Api, Refusal};
+use super::api::{Answer, Api, Refusal, Shared};
 use crate::operate::{EntryList, Erase, Erased, JobList, JobRef, Outcome, Put, Refused, Wanted};
 
 /// A value of the largest kind, written as hexadecimal digits.
@@ -15,7 +15,7 @@ const BODY_LIMIT: usize = 130 << 20;
 const LIMIT: usize = 50;
 const MAX_LIMIT: usize = 10_000;
 
-pub(super) fn routes() -> Router<Api> {
+pub(super) fn routes() -> Router<Shared> {
     Router::new()
         .route("/api/jobs", get(jobs))
         .route("/api/jobs/cancel", post(cancel))
@@ -42,16 +42,16 @@ struct Listing {
     plugin: Option<String>,
 }
 
-async fn jobs(State(api): State<Api>, Query(listing): Query<Listing>) -> Answer<JobList> {
+async fn jobs(api: Api, Query(listing): Query<Listing>) -> Answer<JobList> {
     let limit = listing.limit.unwrap_or(LIMIT).min(MAX_LIMIT);
     Ok(Json(api.operator.jobs(limit, listing.plugin.as_deref())?))
 }
 
-async fn cancel(State(api): State<Api>, which: Result<Json<JobRef>, JsonRejection>) -> Answer<Outcome> {
+async fn cancel(api: Api, which: Result<Json<JobRef>, JsonRejection>) -> Answer<Outcome> {
     Ok(Json(api.operator.cancel_jobs(&which?.0).await?))
 }
 
-async fn retry(State(api): State<Api>, which: Result<Json<JobRef>, JsonRejection>) -> Answer<Outcome> {
+async fn retry(api: Api, which: Result<Json<JobRef>, JsonRejection>) -> Answer<Outcome> {
     Ok(Json(api.operator.retry_jobs(&which?.0).await?))
 }
 
@@ -66,16 +66,16 @@ struct Page {
     all: bool,
 }
 
-async fn list(State(api): State<Api>, Query(page): Query<Page>) -> Answer<EntryList> {
+async fn list(api: Api, Query(page): Query<Page>) -> Answer<EntryList> {
     let Page { limit, after, plugin, chat, user, all } = page;
     let limit = limit.unwrap_or(LIMIT).clamp(1, MAX_LIMIT);
     Ok(Json(api.operator.entries(&Wanted { plugin, chat, user, all }, after.as_deref(), limit)?))
 }
 
-async fn put(State(api): State<Api>, put: Result<Json<Put>, JsonRejection>) -> Answer<bool> {
+async fn put(api: Api, put: Result<Json<Put>, JsonRejection>) -> Answer<bool> {
     Ok(Json(api.operator.put_entry(&put?.0).await?))
 }
 
-async fn erase(State(api): State<Api>, order: Result<Json<Erase>, JsonRejection>) -> Answer<Erased> {
+async fn erase(api: Api, order: Result<Json<Erase>, JsonRejection>) -> Answer<Erased> {
     Ok(Json(api.operator.erase(&order?.0).await?))
 }

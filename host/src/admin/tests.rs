@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::*;
-use crate::domain::{BotId, PluginName};
+use crate::domain::{BotId, BotName, PluginName};
 use crate::intake::Status;
 use crate::operate::Operator;
 use crate::store::Store;
@@ -31,10 +31,10 @@ async fn request_with(address: SocketAddr, request: &str, headers: &str, body: &
 async fn answers_over_http_and_stops_when_told() {
     let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let readiness = Readiness::default();
     let (stop, stopping) = watch::channel(false);
     let folder = tempfile::tempdir().unwrap();
-    let server = tokio::spawn(serve(listener, readiness.clone(), api(folder.path()), stopping));
+    let api = api(folder.path());
+    let server = tokio::spawn(serve(listener, api.clone(), stopping));
 
     assert!(request(address, "GET /healthz").await.starts_with("HTTP/1.1 200"));
     let page = request(address, "GET /").await;
@@ -45,7 +45,7 @@ async fn answers_over_http_and_stops_when_told() {
 
     let answer = request(address, "GET /readyz").await;
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("the last good poll is still to come"), "{answer}");
-    readiness.intake(heard());
+    api.bots.tell(|readiness| readiness.intake(heard()));
     let answer = request(address, "GET /readyz").await;
     assert!(
         answer.starts_with("HTTP/1.1 200") && answer.ends_with(r#"{"ready":true,"reasons":[],"notes":[]}"#),
@@ -65,7 +65,7 @@ async fn answers_over_http_and_stops_when_told() {
     tokio::time::timeout(2 * GRACE, server).await.expect("it stops").unwrap().unwrap();
 }
 
-fn api(store: &Path) -> Api {
+fn api(store: &Path) -> Shared {
     let (arrivals, _) = mpsc::unbounded_channel();
     let operator = Operator::on_running(Store::open(store).unwrap(), BotId(42), arrivals);
     let (orders, mut ordered) = mpsc::channel(1);
@@ -76,7 +76,11 @@ fn api(store: &Path) -> Api {
             }
         }
     });
-    Api { store: store.to_owned(), operator, orders }
+    let bots = Bots::default();
+    let name = BotName::new("bot");
+    bots.expect(&name);
+    bots.serves(&name, Served { operator, orders });
+    Shared { store: store.to_owned(), bots, hand_over: watch::channel(false).0 }
 }
 
 #[tokio::test]
@@ -85,14 +89,16 @@ async fn operators_are_answered_and_web_pages_are_not() {
     let address = listener.local_addr().unwrap();
     let (_stop, stopping) = watch::channel(false);
     let folder = tempfile::tempdir().unwrap();
-    tokio::spawn(serve(listener, Readiness::default(), api(folder.path()), stopping));
+    let api = api(folder.path());
+    let handing_over = api.hand_over.subscribe();
+    tokio::spawn(serve(listener, api, stopping));
 
     let own = format!("host: {address}\r\n");
     let get = async |path: &str| request_with(address, &format!("GET {path}"), &own, "").await;
     let answer = get("/api/host").await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let host: Host = serde_json::from_str(body).unwrap();
-    assert!(head.starts_with("HTTP/1.1 200") && host.store == folder.path() && host.bot == BotId(42), "{answer}");
+    assert!(head.starts_with("HTTP/1.1 200") && host.store == folder.path() && host.bot == Some(BotId(42)), "{answer}");
     assert!(get("/api/dead").await.ends_with(r#"{"letters":[],"more":false}"#));
     let answer = get("/api/dead/7").await;
     assert!(answer.starts_with("HTTP/1.1 404") && answer.contains(r#"{"error":"there is no dead letter 7"}"#));
@@ -115,6 +121,14 @@ async fn operators_are_answered_and_web_pages_are_not() {
     assert!(answer.ends_with(r#"{"done":[],"refused":[{"number":7,"reason":"there is no such dead letter"}]}"#));
     assert!(post("", r#"{"numbers":[7]}"#).await.starts_with("HTTP/1.1 415"), "what a form of a page can send");
     assert!(post(json, r#"{"nmbers":[7]}"#).await.starts_with("HTTP/1.1 422"));
+    for (store, until, why) in
+        [("/elsewhere", u64::MAX, "another store"), (folder.path().to_str().unwrap(), 0, "too late")]
+    {
+        let body = format!(r#"{{"store":"{store}","until":{until}}}"#);
+        let answer = request_with(address, "POST /api/hand-over", &format!("{own}{json}"), &body).await;
+        assert!(answer.starts_with("HTTP/1.1 409") && answer.contains(why), "{answer}");
+    }
+    assert!(!*handing_over.borrow());
     let answer = request_with(address, "POST /api/plugins/form/pause", &own, "").await;
     assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("no plugin `form`"), "{answer}");
     assert!(answer.contains("there is `echo`"), "{answer}");

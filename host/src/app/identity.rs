@@ -20,42 +20,49 @@ struct Me {
     username: String,
 }
 
-/// Asks once, at the start. `None` when Telegram can't be reached now: that is no reason not to start.
+/// What is known of the bot's name, and else how long Telegram wants not to be asked.
+pub(super) type Known = Result<Option<String>, Duration>;
+
+/// Asks once, at the start. That Telegram can't be reached now is no reason not to start.
 ///
 /// # Errors
 /// When Telegram refuses the token.
-pub(super) async fn ask(client: &Client) -> anyhow::Result<Option<String>> {
+pub(super) async fn ask(client: &Client, section: &str) -> anyhow::Result<Known> {
     match client.call("getMe", Bytes::from_static(b"{}"), DEADLINE).await {
-        Ok(me) => Ok(username(&me)),
+        Ok(me) => Ok(Ok(username(&me))),
         Err(error @ (Error::Unauthorized { .. } | Error::Refused { code: 404, .. })) => Err(anyhow::Error::new(error))
-            .context(
-                "Telegram does not know the bot's token; look at `token` in [bot], or ask @BotFather for a new one",
-            ),
+            .with_context(|| {
+                format!("Telegram does not know the bot's token; look at `token` in {section}, or ask @BotFather for a new one")
+            }),
         Err(error) => {
             tracing::warn!(%error, "Telegram can't be reached yet; starting all the same");
-            Ok(None)
+            Ok(Err(asked_to_wait(&error)))
         }
     }
 }
 
 /// Gives the bot its name, asking on until Telegram tells it.
-pub(super) async fn learn(parts: Arc<Parts>, client: Arc<Client>, mut known: Option<String>) {
+pub(super) async fn learn(parts: Arc<Parts>, client: Arc<Client>, known: Known) {
     let mut attempt = 0;
-    // Servers load bots that they do not know yet at a limited rate, and say how long to wait.
-    let mut asked_to_wait = Duration::ZERO;
+    let (mut known, mut wait) = known.map_or_else(|wait| (None, wait), |known| (known, Duration::ZERO));
     while known.is_none() {
         attempt += 1;
-        tokio::time::sleep(backoff::delay(attempt, rand::random()).max(asked_to_wait)).await;
+        tokio::time::sleep(backoff::delay(attempt, rand::random()).max(wait)).await;
         let me = client.call("getMe", Bytes::from_static(b"{}"), DEADLINE).await;
-        asked_to_wait = match &me {
-            Err(Error::Flooded { retry_after, .. }) => *retry_after,
-            _ => Duration::ZERO,
-        };
+        wait = me.as_ref().err().map_or(Duration::ZERO, asked_to_wait);
         known = me.ok().as_deref().and_then(username);
     }
     if let Some(username) = known {
         tracing::info!(username, "this is the bot");
         parts.dispatcher.set_username(username);
+    }
+}
+
+/// Servers load bots that they do not know yet at a limited rate, and say how long to wait.
+fn asked_to_wait(error: &Error) -> Duration {
+    match error {
+        Error::Flooded { retry_after, .. } => *retry_after,
+        _ => Duration::ZERO,
     }
 }
 

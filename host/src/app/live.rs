@@ -18,22 +18,23 @@ use super::versions::{Loaded, Versions};
 use super::{Parts, allowed_updates, send_settings, stopped};
 use crate::admin::Order;
 use crate::clock::unix_millis;
-use crate::config::{Config, LoadOptions};
+use crate::config::Config;
 use crate::dispatch::{Entry, Notice, Routes};
 use crate::domain::PluginName;
 use crate::operate::Operator;
 use crate::reload;
+use crate::whose;
 
 /// The files that are watched. Begun before anything is loaded from them, so that no change is missed.
 pub(super) struct Watch {
-    paths: watch::Sender<Vec<PathBuf>>,
-    changes: mpsc::Receiver<PathBuf>,
-    watcher: reload::Watcher,
+    pub(super) paths: watch::Sender<Vec<PathBuf>>,
+    pub(super) changes: mpsc::Receiver<PathBuf>,
+    pub(super) watcher: reload::Watcher,
 }
 
 impl Watch {
-    pub(super) async fn begin(config: &Config) -> Self {
-        let (paths, watched) = watch::channel(watched_paths(config));
+    pub(super) async fn begin(paths: Vec<PathBuf>) -> Self {
+        let (paths, watched) = watch::channel(paths);
         let (changed, changes) = mpsc::channel(64);
         Self { paths, changes, watcher: reload::Watcher::begin(watched, changed).await }
     }
@@ -41,15 +42,17 @@ impl Watch {
 
 pub(super) use self::orders::apply_pauses;
 
-fn watched_paths(config: &Config) -> Vec<PathBuf> {
-    let plugins = config.enabled().map(|(_, plugin)| plugin.path.clone());
-    std::iter::once(config.file.clone()).chain(config.files.iter().cloned()).chain(plugins).collect()
+/// The plugins' files; whoever has the bots watches `bot.toml`.
+pub(super) fn watched_paths(config: &Config) -> Vec<PathBuf> {
+    config.enabled().map(|(_, plugin)| plugin.path.clone()).collect()
 }
 
 /// Owns which plugins serve, and the configuration in force.
 pub(super) struct Live {
     parts: Arc<Parts>,
     config: Config,
+    /// What `bot.toml` says, also where it could not be applied.
+    wanted: Config,
     versions: Versions,
     origin: Origin,
     /// The files of entries in `bot.toml` that could not be applied: when one of them changes, it is tried again.
@@ -84,6 +87,7 @@ impl Live {
         let disabled = config.enabled().map(|(name, _)| name).filter(is_off).cloned().collect();
         let mut live = Self {
             parts,
+            wanted: config.clone(),
             config,
             versions,
             origin,
@@ -108,16 +112,17 @@ impl Live {
     pub(super) async fn run(
         mut self,
         watch: Watch,
+        configs: watch::Receiver<Config>,
         orders: mpsc::Receiver<Order>,
         notices: mpsc::UnboundedReceiver<Notice>,
         mut stop: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
         let Watch { paths, changes, watcher } = watch;
-        let watcher = tokio::spawn(watcher.run(stop.clone()));
+        let watcher = tokio::spawn(whose::same(watcher.run(stop.clone())));
         tokio::select! {
             // Compiling can't be interrupted, but nobody needs to wait for it either.
             () = stopped(&mut stop) => {}
-            () = self.follow(changes, orders, notices, &paths) => {}
+            () = self.follow(changes, configs, orders, notices, &paths) => {}
         }
         watcher.await?;
         Ok(())
@@ -126,6 +131,7 @@ impl Live {
     async fn follow(
         &mut self,
         mut changes: mpsc::Receiver<PathBuf>,
+        mut configs: watch::Receiver<Config>,
         mut orders: mpsc::Receiver<Order>,
         mut notices: mpsc::UnboundedReceiver<Notice>,
         paths: &watch::Sender<Vec<PathBuf>>,
@@ -134,10 +140,14 @@ impl Live {
             let over = self.trials.values().min().copied();
             tokio::select! {
                 changed = changes.recv() => match changed {
-                    Some(path) if self.is_of_config(&path) || self.is_pending(&path) => self.reload_config().await,
+                    Some(path) if self.is_pending(&path) => self.reload_config().await,
                     Some(path) => self.reload_plugins(&path).await,
                     None => break,
                 },
+                Ok(()) = configs.changed() => {
+                    self.wanted = configs.borrow_and_update().clone();
+                    self.reload_config().await;
+                }
                 Some(order) = orders.recv() => self.obey(order).await,
                 Some(notice) = notices.recv() => self.heed(notice).await,
                 () = tokio::time::sleep_until(over.unwrap_or_else(Instant::now)), if over.is_some() => {
@@ -150,26 +160,12 @@ impl Live {
         }
     }
 
-    /// `bot.toml`, or a file with a secret.
-    fn is_of_config(&self, path: &Path) -> bool {
-        path == self.config.file || self.config.files.iter().any(|file| file == path)
-    }
-
     fn is_pending(&self, path: &Path) -> bool {
         self.pending.values().any(|pending| pending == path)
     }
 
     async fn reload_config(&mut self) {
-        let options = LoadOptions { token_optional: self.origin.is_simulated };
-        let file = self.config.file.clone();
-        let new = match Config::load(&file, options) {
-            Ok(new) => new,
-            Err(error) => {
-                tracing::error!(%error, "bot.toml has changed but can't be used; the old configuration stays");
-                return self.parts.readiness.config_failed(error.to_string());
-            }
-        };
-        self.parts.readiness.config_ok();
+        let new = self.wanted.clone();
         for (name, _) in self.failures.extract_if(.., |name, _| !new.plugins.get(name).is_some_and(|new| new.enabled)) {
             self.parts.readiness.plugin_ok(&name);
         }
@@ -291,6 +287,7 @@ impl Live {
         // Only the next poll asks for what a new plugin wants; what Telegram has queued before is as it is.
         self.parts.allowed_updates.send_replace(allowed_updates(&self.config, &routes));
         self.parts.dispatcher.set_routes(routes);
+        self.parts.menu.notify_one();
     }
 
     fn report_failure(&mut self, name: &PluginName, error: &str) {

@@ -7,7 +7,12 @@ use anyhow::Context as _;
 
 use crate::config::{self, Config};
 use crate::domain::PluginName;
-use crate::plugin::{self, Broadcasting, Budget, Engine, EngineSettings, Grants, JobLimits, Limits, Plugin, Settings};
+use crate::plugin::{
+    self, Broadcasting, Budget, Engine, EngineSettings, Grants, HttpClient, JobLimits, Limits, Plugin, Settings,
+};
+
+/// Each reserves address space.
+const MOST_RUNS: usize = 10_000;
 
 /// Loads plugins with one engine.
 pub(super) struct Loader {
@@ -15,12 +20,30 @@ pub(super) struct Loader {
 }
 
 impl Loader {
+    /// The plugins' HTTP requests go anywhere but to the Bot API.
     pub(super) fn new(config: &Config) -> anyhow::Result<Self> {
         let engine = Engine::new(EngineSettings {
-            max_runs: config.dispatch.concurrency + config.dispatch.jobs,
+            // Enough for every bot, so that none of them waits for another's.
+            max_runs: ((config.dispatch.concurrency + config.dispatch.jobs) * config.bots.len()).min(MOST_RUNS),
             cache_dir: Some(cache_dir(&config.store.path)),
+            http: HttpClient::new(config.bots.values().map(|bot| bot.bot.api_base.as_str())),
         })?;
         Ok(Self { engine })
+    }
+
+    /// Compiles every plugin that is configured, so that loading them is quick.
+    ///
+    /// # Errors
+    /// Those of all plugins that can't be loaded, together.
+    pub(super) async fn warm(&self, config: &Config) -> anyhow::Result<()> {
+        let mut problems = Vec::new();
+        for (name, entry) in config.enabled() {
+            let loaded = async { self.load(config, name, entry, self.read(&entry.path).await?).await };
+            if let Err(error) = loaded.await {
+                problems.push(format!("plugin `{name}`: {error:#}"));
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { anyhow::bail!(problems.join("\n")) }
     }
 
     /// Reads a plugin's file, whole.
@@ -38,15 +61,25 @@ impl Loader {
         entry: &config::Plugin,
         wasm: Vec<u8>,
     ) -> anyhow::Result<Arc<Plugin>> {
+        let plugin = self.load(config, name, entry, wasm).await?;
+        tracing::info!(plugin = %plugin.name, version = %plugin.version, "plugin loaded");
+        for mend in &plugin.warnings {
+            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares what it is not granted");
+        }
+        Ok(plugin)
+    }
+
+    async fn load(
+        &self,
+        config: &Config,
+        name: &PluginName,
+        entry: &config::Plugin,
+        wasm: Vec<u8>,
+    ) -> anyhow::Result<Arc<Plugin>> {
         let (engine, name, path) = (self.engine.clone(), name.clone(), entry.path.display().to_string());
         let settings = settings(entry, &config.i18n);
         let load = move || engine.load(name, &wasm, settings).context(path);
-        let plugin = tokio::task::spawn_blocking(load).await??;
-        tracing::info!(plugin = %plugin.name, version = %plugin.version, "plugin loaded");
-        for mend in &plugin.warnings {
-            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares a method that it is not granted");
-        }
-        Ok(plugin)
+        tokio::task::spawn_blocking(load).await?
     }
 }
 
@@ -64,6 +97,7 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
                 config::Broadcasting::Free => Broadcasting::Free,
                 config::Broadcasting::Paid => Broadcasting::Paid,
             },
+            http: entry.grants.http.clone(),
         },
         limits: Limits {
             memory: limits.memory,
@@ -75,6 +109,9 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             log: limits.log,
             upload: limits.upload,
             download: limits.download,
+            http_bytes: limits.http_bytes,
+            http_calls: limits.http_calls,
+            http_per_minute: limits.http_per_minute,
             jobs: JobLimits {
                 waiting: entry.jobs.waiting,
                 workers: entry.jobs.workers,

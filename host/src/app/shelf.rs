@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::clock::unix_millis;
-use crate::domain::{BotId, PluginName};
+use crate::domain::{BotId, BotName, PluginName};
 use crate::plugin;
 use crate::store::rows::version::{self, Past, Rejected, VersionRow};
 use crate::store::{Commit, CommitError, Op, Store};
@@ -53,10 +53,15 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    pub(super) fn new(store_path: &Path, store: Store, bot: BotId) -> Self {
-        let mut name = store_path.file_name().unwrap_or_default().to_owned();
-        name.push(".versions");
-        Self { folder: store_path.with_file_name(name), store, bot }
+    pub(super) fn new(store_path: &Path, name: &BotName, store: Store, bot: BotId) -> Self {
+        let mut folder = store_path.file_name().unwrap_or_default().to_owned();
+        folder.push(".versions");
+        let mut folder = store_path.with_file_name(folder);
+        if name.as_str() != BotName::OF_THE_ONE {
+            // No plugin is named so: names have no dot.
+            folder.push(format!("bots.{name}"));
+        }
+        Self { folder, store, bot }
     }
 
     pub(super) fn row(&self, name: &PluginName) -> anyhow::Result<VersionRow> {

@@ -39,7 +39,7 @@ pub(super) struct Loaded {
 
 impl Versions {
     pub(super) fn new(loader: Arc<Loader>, config: &Config, store: Store, bot: BotId) -> Self {
-        Self { loader, shelf: Shelf::new(&config.store.path, store.clone(), bot), store, bot }
+        Self { loader, shelf: Shelf::new(&config.store.path, &config.name, store.clone(), bot), store, bot }
     }
 
     /// Loads every plugin that is configured and not switched off.

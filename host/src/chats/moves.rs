@@ -1,7 +1,7 @@
 //! A group that becomes a supergroup takes along everything that belongs to it.
 //!
-//! Conversation states (those kept aside too), values and timers move to the new id in one commit, together with the row
-//! that says so for good; events and calls that wait stay where they are, are handled and sent before the new id's own,
+//! Conversation states (those kept aside too), values, what says when they end, and timers move to the new id in one
+//! commit, together with the row that says so for good; events and calls that wait stay where they are, are handled and sent before the new id's own,
 //! and speak of the new id by then. Where both ids have a state or a value, the supergroup's stays: it is the younger.
 //!
 //! - First a row says that the group is about to move. It is what every run in a group has read ([`moved::current`]), so none
@@ -17,14 +17,16 @@ use bytes::Bytes;
 
 use super::{Chats, Error};
 use crate::clock::unix_millis;
-use crate::domain::{BotId, ChatId, Lane, PluginName};
+use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName};
 use crate::store::rows::chat::{self, ChatRow};
+use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::kv::{self, Scope, ValueRow};
 use crate::store::rows::moved::{self, MovedRow};
 use crate::store::rows::timer::{self, TimerRow};
 use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Commit, CommitError, Op, Read, Store};
+use crate::whose;
 
 /// Rows that move in one commit. The largest batches cost the database most, but a group has at most 200 members.
 const MOST_ROWS: usize = 2_000;
@@ -50,7 +52,7 @@ impl Chats {
             return Ok(());
         }
         let chats = self.clone();
-        let moving = tokio::spawn(async move { chats.move_once(group, to).await });
+        let moving = tokio::spawn(whose::same(async move { chats.move_once(group, to).await }));
         moving.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 
@@ -82,18 +84,18 @@ impl Chats {
         }
     }
 
-    /// True if events of the group that this lane's chat was still wait: they go first.
+    /// The group that this place's chat was, if events of it still wait: they go first.
     ///
     /// # Errors
     /// When the store can't be read.
-    pub fn must_wait_for_elder(&self, lane: Lane) -> Result<bool, store::Error> {
-        let Lane::Chat(chat) = lane else { return Ok(false) };
-        let Some(group) = self.memory().draining.get(&chat).copied() else { return Ok(false) };
-        let waits = has_events(&self.shared.store, self.shared.bot, group)?;
-        if !waits {
-            self.memory().draining.remove(&chat);
+    pub fn elder(&self, place: Lane) -> Result<Option<Lane>, store::Error> {
+        let Lane::Chat(chat) = place else { return Ok(None) };
+        let Some(group) = self.memory().draining.get(&chat).copied() else { return Ok(None) };
+        if has_events(&self.shared.store, self.shared.bot, group)? {
+            return Ok(Some(Lane::Chat(group)));
         }
-        Ok(waits)
+        self.memory().draining.remove(&chat);
+        Ok(None)
     }
 
     async fn move_once(&self, group: ChatId, to: ChatId) -> Result<(), Error> {
@@ -182,8 +184,8 @@ impl<'a> Bundle<'a> {
                     .into_iter()
                     .zip(fsm::chat_prefixes(&below, &plugin, self.to));
                 for (old, new) in pairs {
-                    let is_over = |value: &[u8], now| StateRow::decode(value).is_ok_and(|row| row.is_expired(now));
-                    if !self.take(&plugin, &old, &new, &is_over)? {
+                    let end = |value: &[u8]| StateRow::decode(value).map_or(0, |row| row.expires);
+                    if !self.take(&plugin, &old, &new, &end)? {
                         return Ok(false);
                     }
                 }
@@ -191,26 +193,22 @@ impl<'a> Bundle<'a> {
         }
         for plugin in plugins(self.store, &kv::bot_prefix(self.bot))? {
             let of = |chat| kv::scope_prefix(self.bot, &plugin, Scope::Chat(chat));
-            let is_over = |value: &[u8], now| ValueRow::decode(value).is_ok_and(|row| row.is_expired(now));
-            if !self.take(&plugin, &of(self.group), &of(self.to), &is_over)? {
+            let end = |value: &[u8]| ValueRow::decode(value).map_or(0, |row| row.expires);
+            if !self.take(&plugin, &of(self.group), &of(self.to), &end)? {
                 return Ok(false);
             }
         }
         self.timers()
     }
 
-    /// The rows below a prefix.
-    fn take(
-        &mut self,
-        plugin: &PluginName,
-        old: &[u8],
-        new: &[u8],
-        is_over: &dyn Fn(&[u8], u64) -> bool,
-    ) -> Result<bool, Error> {
-        let end = prefix_end(old);
+    /// The rows below a prefix. `end` tells when one ends, in Unix milliseconds; 0 for never.
+    fn take(&mut self, plugin: &PluginName, old: &[u8], new: &[u8], end: &dyn Fn(&[u8]) -> u64) -> Result<bool, Error> {
+        let now = self.now;
+        let is_over = |value: &[u8]| (1..=now).contains(&end(value));
+        let below = prefix_end(old);
         let mut from = old.to_vec();
         loop {
-            let rows = self.store.range(&from, &end, PAGE)?;
+            let rows = self.store.range(&from, &below, PAGE)?;
             let Some((last, _)) = rows.last() else { return Ok(true) };
             from = [last, &[0][..]].concat();
             for (key, value) in rows {
@@ -219,10 +217,11 @@ impl<'a> Bundle<'a> {
                 }
                 let target = [new, &key[old.len()..]].concat();
                 let there = self.store.get(&target)?;
-                let is_free = there.as_ref().is_none_or(|there| is_over(there, self.now));
+                let is_free = there.as_ref().is_none_or(|there| is_over(there));
+                self.take_end(end(&value), &key, is_free.then_some(&target))?;
                 if is_free {
                     self.put(target.clone(), value.to_vec());
-                } else if !is_over(&value, self.now) {
+                } else if !is_over(&value) {
                     self.losers.push((plugin.clone(), key[old.len()..].escape_ascii().to_string()));
                 }
                 self.rows += 1;
@@ -231,6 +230,28 @@ impl<'a> Bundle<'a> {
                 self.ops.push(Op::Delete { key: key.to_vec() });
             }
         }
+    }
+
+    /// What ends the row with this key, so that it ends the same way where the row goes to.
+    fn take_end(&mut self, due: u64, of: &[u8], target: Option<&Vec<u8>>) -> Result<(), Error> {
+        if due == 0 {
+            return Ok(());
+        }
+        let key = expiry::key(self.bot, due, of);
+        let Some(entry) = self.store.get(&key)? else { return Ok(()) };
+        if let Some(target) = target {
+            let moved = match ExpiryRow::decode(&entry) {
+                Ok(ExpiryRow::State { plugin, conversation, lane, tell }) => {
+                    let (conversation, lane) = self.home(conversation, lane);
+                    ExpiryRow::State { plugin, conversation, lane, tell }.encode()
+                }
+                Ok(ExpiryRow::Value) | Err(_) => entry.to_vec(),
+            };
+            self.put(expiry::key(self.bot, due, target), moved);
+        }
+        self.ops.push(Op::Delete { key: key.clone() });
+        self.read(key, Some(entry));
+        Ok(())
     }
 
     /// Timers lie by their time, so all have to be looked at.
@@ -243,22 +264,37 @@ impl<'a> Bundle<'a> {
             from = [last, &[0][..]].concat();
             for (key, value) in rows {
                 // One that can't be read is told of when it is due.
-                let Ok(row) = TimerRow::decode(&value) else { continue };
-                let (lane, mut conversation) = (row.lane, row.conversation);
-                let is_here = lane == Lane::Chat(self.group);
-                if !is_here && conversation.chat != Some(self.group) {
+                let Some(((due, id), row)) = timer::parse_key(&key).zip(TimerRow::decode(&value).ok()) else {
+                    continue;
+                };
+                let (conversation, lane) = self.home(row.conversation, row.lane);
+                if (conversation, lane) == (row.conversation, row.lane) {
                     continue;
                 }
                 if self.is_full() {
                     return Ok(false);
                 }
-                conversation.chat = conversation.chat.map(|chat| if chat == self.group { self.to } else { chat });
-                let lane = if is_here { Lane::Chat(self.to) } else { lane };
                 self.rows += 1;
                 self.read(key.to_vec(), Some(value));
-                self.put(key.to_vec(), TimerRow { conversation, lane, ..row }.encode());
+                let [_, _, old_name] = row.keys(self.bot, due, id);
+                let [moved, _, by_name] = TimerRow { conversation, lane, ..row }.rows(self.bot, due, id);
+                if by_name.0 != old_name {
+                    self.ops.push(Op::Delete { key: old_name });
+                    self.put(by_name.0, by_name.1);
+                }
+                self.put(moved.0, moved.1);
             }
         }
+    }
+
+    /// A conversation and a lane as they are after the move.
+    fn home(&self, conversation: Conversation, lane: EventLane) -> (Conversation, EventLane) {
+        let now = |chat| if chat == self.group { self.to } else { chat };
+        let lane = match lane.place {
+            Lane::Chat(chat) => EventLane { place: Lane::Chat(now(chat)), ..lane },
+            _ => lane,
+        };
+        (Conversation { chat: conversation.chat.map(now), ..conversation }, lane)
     }
 
     /// What is known of the two chats.
@@ -314,8 +350,9 @@ fn plugins(store: &Store, below: &[u8]) -> Result<Vec<PluginName>, store::Error>
     Ok(found)
 }
 
+/// Whether anything of the chat waits, in whichever of its lanes.
 pub(super) fn has_events(store: &Store, bot: BotId, chat: ChatId) -> Result<bool, store::Error> {
-    let prefix = inbox::lane_prefix(bot, Lane::Chat(chat));
+    let prefix = inbox::place_prefix(bot, Lane::Chat(chat));
     Ok(store.first_key(&prefix, &prefix_end(&prefix))?.is_some())
 }
 

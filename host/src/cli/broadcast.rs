@@ -15,7 +15,7 @@ use tokio::time;
 use super::exit::{Exit, WrongArgument};
 use super::hand::{self, Hand};
 use super::table::clean;
-use super::{ConfigFile, say, tell};
+use super::{BotConfig, say, tell};
 use crate::config::{Config, LoadOptions};
 use crate::operate::{Broadcast as Status, Change, Draft, Missed};
 use crate::store::rows::broadcast::State;
@@ -47,7 +47,7 @@ const USUAL_WIDTH: usize = 80;
 #[command(verbatim_doc_comment, subcommand_negates_reqs = true)]
 pub(super) struct Broadcast {
     #[command(flatten)]
-    file: ConfigFile,
+    file: BotConfig,
     /// The simulator's bot, where no host runs that would know whose bot it is
     #[arg(long, global = true)]
     simulator: bool,

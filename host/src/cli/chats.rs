@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::exit::Exit;
 use super::hand::{self, Hand};
 use super::table::{clean, table, utc};
-use super::{ConfigFile, say};
+use super::{BotConfig, say};
 use crate::config::LoadOptions;
 use crate::operate::{ChatList, Reach};
 
@@ -22,7 +22,7 @@ const PAGE: usize = 1_000;
 #[command(verbatim_doc_comment)]
 pub(super) struct Chats {
     #[command(flatten)]
-    file: ConfigFile,
+    file: BotConfig,
     /// The simulator's bot, where no host runs that would know whose bot it is
     #[arg(long, global = true)]
     simulator: bool,

@@ -12,7 +12,7 @@ use super::exit::WrongArgument;
 use crate::admin::{Failed, Host, KeptVersion, PluginStatus};
 use crate::app;
 use crate::config::Config;
-use crate::domain::ChatId;
+use crate::domain::{BotName, ChatId};
 use crate::operate::{ChatList, Letter, List, Operator, Outcome, Reach, Selection};
 use crate::store::{self, Store};
 use crate::telegram::WebhookInfo;
@@ -36,6 +36,8 @@ pub(super) enum Hand {
 pub(super) struct Running {
     client: reqwest::Client,
     base: String,
+    /// Which bot is meant, where there are several.
+    bot: Option<BotName>,
 }
 
 impl Hand {
@@ -170,7 +172,8 @@ impl Running {
             .tls_certs_only(std::iter::empty())
             .build()
             .map_err(|error| error.to_string())?;
-        let running = Self { client, base: format!("http://{address}") };
+        let bot = (config.bots.len() > 1).then(|| config.name.clone());
+        let running = Self { client, base: format!("http://{address}"), bot };
         let nobody = |_| format!("nobody answers at {address}");
         let request = running.client.get(format!("{}/healthz", running.base)).timeout(FIRST_ANSWER);
         if request.send().await.map_err(nobody)?.status() != StatusCode::OK {
@@ -197,7 +200,12 @@ impl Running {
     }
 
     fn url(&self, path: &str) -> anyhow::Result<reqwest::Url> {
-        reqwest::Url::parse(&format!("{}{path}", self.base)).with_context(|| format!("{path:?} can't be asked for"))
+        let url = reqwest::Url::parse(&format!("{}{path}", self.base));
+        let mut url = url.with_context(|| format!("{path:?} can't be asked for"))?;
+        if let Some(bot) = &self.bot {
+            url.query_pairs_mut().append_pair("bot", bot.as_str());
+        }
+        Ok(url)
     }
 
     async fn answer<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> anyhow::Result<T> {

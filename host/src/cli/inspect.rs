@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::app::plugin_settings;
 use crate::config::{I18n, Plugin};
 use crate::domain::PluginName;
-use crate::plugin::{self, Engine, EngineSettings, Settings};
+use crate::plugin::{self, Engine, EngineSettings, HttpClient, Settings};
 
 /// What is said of a plugin that loads.
 #[derive(Debug, Clone, Serialize)]
@@ -59,7 +59,7 @@ impl Inspector {
     fn engine(&mut self) -> Result<&Engine, String> {
         if self.engine.is_none() {
             // Nothing is kept: a check leaves no trace.
-            let settings = EngineSettings { max_runs: 1, cache_dir: None };
+            let settings = EngineSettings { max_runs: 1, cache_dir: None, http: HttpClient::new([]) };
             self.engine = Some(Engine::new(settings).map_err(|error| error.to_string())?);
         }
         Ok(self.engine.as_ref().expect("it was just made"))

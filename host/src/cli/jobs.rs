@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::exit::Exit;
 use super::hand::{self, Hand};
 use super::table::{clean, table, utc};
-use super::{ConfigFile, say};
+use super::{BotConfig, say};
 use crate::config::LoadOptions;
 use crate::operate::{Job, JobList, JobRef, Outcome};
 
@@ -18,7 +18,7 @@ use crate::operate::{Job, JobList, JobRef, Outcome};
 #[command(verbatim_doc_comment)]
 pub(super) struct Jobs {
     #[command(flatten)]
-    file: ConfigFile,
+    file: BotConfig,
     /// The simulator's bot, where no host runs that would know whose bot it is
     #[arg(long, global = true)]
     simulator: bool,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::exit::{Exit, WrongArgument};
 use super::hand::{self, Hand, Running};
 use super::table::{clean, table, utc};
-use super::{ConfigFile, say};
+use super::{BotConfig, say};
 use crate::admin::{KeptVersion, PluginState, PluginStatus};
 use crate::config::{Config, LoadOptions};
 use crate::domain::PluginName;
@@ -19,7 +19,7 @@ use crate::domain::PluginName;
 #[command(verbatim_doc_comment)]
 pub(super) struct Plugin {
     #[command(flatten)]
-    file: ConfigFile,
+    file: BotConfig,
     /// The simulator's bot, where no host runs that would know whose bot it is
     #[arg(long, global = true)]
     simulator: bool,

@@ -33,6 +33,9 @@ pub(super) struct Run {
     /// Remove a webhook that another program has set for the bot, to poll: it hears nothing any more
     #[arg(long)]
     pub(super) take_over: bool,
+    /// Take the place of the host that runs on the same store: it is asked to end once this one is ready to begin
+    #[arg(long)]
+    pub(super) replace: bool,
 }
 
 impl Run {
@@ -41,7 +44,7 @@ impl Run {
         for warning in &config.warnings {
             tracing::warn!(place = warning.line(&self.file.config), "configuration");
         }
-        let options = RunOptions { simulator: self.simulator, take_over: self.take_over };
+        let options = RunOptions { simulator: self.simulator, take_over: self.take_over, replace: self.replace };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

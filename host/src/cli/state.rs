@@ -10,7 +10,7 @@ use super::exit::{Exit, WrongArgument};
 use super::hand::{self, Hand};
 use super::inspect::Inspector;
 use super::table::{clean, table, utc};
-use super::{ConfigFile, say, tell};
+use super::{BotConfig, say, tell};
 use crate::config::{Config, LoadOptions};
 use crate::domain::PluginName;
 use crate::operate::{Entry, EntryList, Erase, Erased, Kind, Put, Wanted};
@@ -28,7 +28,7 @@ const PAGE: usize = 500;
 #[command(verbatim_doc_comment)]
 pub(super) struct State {
     #[command(flatten)]
-    file: ConfigFile,
+    file: BotConfig,
     /// The simulator's bot, where no host runs that would know whose bot it is
     #[arg(long, global = true)]
     simulator: bool,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::exit::{Exit, WrongArgument};
 use super::hand::{self, Hand};
 use super::table::{clean, utc};
-use super::{ConfigFile, say, tell};
+use super::{BotConfig, say, tell};
 use crate::config::LoadOptions;
 use crate::operate::{Outcome, Selection, UnknownCall, UnknownList};
 use crate::store::rows::unknown::{self, UnknownRow};
@@ -23,7 +23,7 @@ use crate::store::{self, Commit, Op};
 #[command(verbatim_doc_comment)]
 pub(super) struct Unknown {
     #[command(flatten)]
-    file: ConfigFile,
+    file: BotConfig,
     /// The simulator's bot, where no host runs that would know whose bot it is
     #[arg(long, global = true)]
     simulator: bool,

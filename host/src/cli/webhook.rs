@@ -9,7 +9,7 @@ use secrecy::ExposeSecret as _;
 use super::exit::{Exit, WrongArgument};
 use super::hand::{self, Hand, Running};
 use super::table::{clean, utc};
-use super::{ConfigFile, say, tell};
+use super::{BotConfig, say, tell};
 use crate::config::{Config, LoadOptions, Mode};
 use crate::intake;
 use crate::telegram::{Client, Token, WebhookInfo};
@@ -22,7 +22,7 @@ use crate::telegram::{Client, Token, WebhookInfo};
 #[command(verbatim_doc_comment)]
 pub(super) struct Webhook {
     #[command(flatten)]
-    file: ConfigFile,
+    file: BotConfig,
     /// The answer as JSON
     #[arg(long, global = true)]
     json: bool,
@@ -67,7 +67,7 @@ fn client(config: &Config) -> anyhow::Result<Client> {
 }
 
 fn token(config: &Config) -> anyhow::Result<Token> {
-    let token = config.bot.token.as_ref().context("there is no token")?;
+    let token = config.bot.token.as_ref().with_context(|| format!("there is no token in {}", config.section()))?;
     Ok(Token::parse(token.expose_secret())?)
 }
 

@@ -24,6 +24,8 @@ pub struct Bot {
     /// `local_files`: the folder (`--dir`) in which that server keeps files, as this host sees it. Only files below it
     /// are read; none without it.
     pub local_files: Option<PathBuf>,
+    /// `commands`: the menu behind `/` is made of what the plugins offer; `true`. Off, it is whatever @BotFather was told.
+    pub commands: bool,
 }
 
 impl Bot {
@@ -48,8 +50,9 @@ impl Bot {
             true => Ok(()),
             false => Err("only a server with `local_server = true` keeps files for this host".to_owned()),
         });
+        let commands = section.value("commands", units::boolean).unwrap_or(true);
         section.finish();
-        Self { token, api_base, local_server, local_files }
+        Self { token, api_base, local_server, local_files, commands }
     }
 }
 

@@ -62,10 +62,15 @@ fn token(config: &Config) -> Option<&str> {
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let differing = [
         ("bot.local_server", old.bot.local_server != new.bot.local_server),
+        ("bot.commands", old.bot.commands != new.bot.commands),
         ("bot.local_files", old.bot.local_files != new.bot.local_files),
         ("dispatch.concurrency", old.dispatch.concurrency != new.dispatch.concurrency),
         ("dispatch.jobs", old.dispatch.jobs != new.dispatch.jobs),
         ("dispatch.max_attempts", old.dispatch.max_attempts != new.dispatch.max_attempts),
+        ("dispatch.cancel_command", old.dispatch.cancel_command != new.dispatch.cancel_command),
+        ("dispatch.cancel_reply", old.dispatch.cancel_reply != new.dispatch.cancel_reply),
+        ("dispatch.album_quiet", old.dispatch.album_quiet != new.dispatch.album_quiet),
+        ("dispatch.album_wait", old.dispatch.album_wait != new.dispatch.album_wait),
         ("store.path", old.store.path != new.store.path),
         ("admin.listen", old.admin.listen != new.admin.listen),
     ];
@@ -74,7 +79,9 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
 
 /// All fields are named, so that a new one can't be forgotten.
 fn same(old: &Plugin, new: &Plugin) -> bool {
-    let Plugin { path, enabled, priority, config, secrets, on_crash, probation, canary, grants, limits, jobs } = new;
+    // Whose it is makes it come or go, and changes nothing about it.
+    let Plugin { path, enabled, bots: _, priority, config, secrets, on_crash, probation, canary, grants, limits, jobs } =
+        new;
     let secrets_are_same = old.secrets.len() == secrets.len()
         && old
             .secrets

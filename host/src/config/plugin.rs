@@ -7,10 +7,11 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde_json::Value as Json;
 
+use super::problem;
 use super::reader::Reader;
 use super::tree::{Node, Table, Value};
 use super::units;
-use crate::domain::PluginName;
+use crate::domain::{BotName, NoOrigin, OriginPattern, PluginName};
 
 /// `getUpdates` and the like: a plugin that called them would take the bot from its host.
 const NEVER_GRANTED: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
@@ -25,6 +26,8 @@ pub struct Plugin {
     pub path: PathBuf,
     /// `enabled`: `false` keeps the entry without running it; `true`.
     pub enabled: bool,
+    /// `bots`: which bots it serves; all of them without it.
+    pub bots: Option<Vec<BotName>>,
     /// `priority`: plugins with higher numbers are asked first; 0.
     pub priority: i32,
     /// `config`: whatever the plugin understands; always an object.
@@ -133,7 +136,7 @@ pub struct Grants {
     /// `broadcast`: whether it may send one call to many chats, `"paid"` also for the bot's Stars; no.
     pub broadcast: Broadcasting,
     /// `http`: origins it may reach, such as `https://api.pay.example`; none.
-    pub http: Vec<String>,
+    pub http: Vec<OriginPattern>,
 }
 
 /// `broadcast`
@@ -169,6 +172,12 @@ pub struct Limits {
     pub upload: u64,
     /// `download`: files that the run fetches from Telegram, all together; `"20MiB"`.
     pub download: u64,
+    /// `http_bytes`: the body of one HTTP request, and that of its answer; `"1MiB"`.
+    pub http_bytes: u64,
+    /// `http_calls`: HTTP requests; 16.
+    pub http_calls: u32,
+    /// `http_per_minute`: HTTP requests of all runs together; 300.
+    pub http_per_minute: u32,
 }
 
 impl Default for Limits {
@@ -183,36 +192,56 @@ impl Default for Limits {
             log: 64 << 10,
             upload: 50 << 20,
             download: 20 << 20,
+            http_bytes: 1 << 20,
+            http_calls: 16,
+            http_per_minute: 300,
         }
     }
 }
 
-pub(super) fn read_all(mut section: Reader<'_>) -> BTreeMap<PluginName, Plugin> {
+pub(super) fn read_all(mut section: Reader<'_>, bots: &[BotName]) -> BTreeMap<PluginName, Plugin> {
     let mut plugins = BTreeMap::new();
     for (name, origin, node) in section.entries() {
         if !is_name(&name) {
             section.problem(&origin, format!("plugin name {name:?}: use 1 to 64 of a-z, 0-9, `_` and `-`"));
         }
-        if let Some(plugin) = Plugin::read(section.child(&name, origin, node)) {
+        if let Some(plugin) = Plugin::read(section.child(&name, origin, node), bots) {
             plugins.insert(PluginName::new(&name), plugin);
         }
     }
     plugins
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-';
     (1..=64).contains(&name.len()) && name.bytes().all(allowed)
 }
 
 impl Plugin {
+    /// Whether it is one of the bot's.
+    #[must_use]
+    pub fn serves(&self, bot: &BotName) -> bool {
+        self.bots.as_ref().is_none_or(|bots| bots.contains(bot))
+    }
+
     /// None without a path, which has been noted.
-    fn read(mut section: Reader<'_>) -> Option<Self> {
+    fn read(mut section: Reader<'_>, known: &[BotName]) -> Option<Self> {
         let enabled = section.value("enabled", units::boolean).unwrap_or(true);
         if !section.has("path") {
             section.missing("path", "add `path = \"plugins/NAME.wasm\"`, the file that `botyard build` makes");
         }
         let path = section.path("path");
+        let bots = section.value("bots", |node| {
+            let names = units::texts(node)?;
+            let is_unknown = |name: &&String| known.iter().all(|known| known.as_str() != **name);
+            match names.iter().find(is_unknown) {
+                Some(name) => {
+                    let suggestion = problem::suggest(name, known.iter().map(BotName::as_str));
+                    Err(format!("there is no bot `{name}`; {suggestion}"))
+                }
+                None => Ok(names.iter().map(|name| BotName::new(name)).collect()),
+            }
+        });
         let priority = section.value("priority", |node| units::integer(node, -1_000_000..=1_000_000));
         let config = section.value("config", free_form);
         let secrets = secrets(section.table("secrets"), enabled);
@@ -226,6 +255,7 @@ impl Plugin {
         Some(Self {
             path: path?,
             enabled,
+            bots,
             priority: priority.and_then(|priority| priority.try_into().ok()).unwrap_or_default(),
             config: config.unwrap_or_else(|| Json::Object(serde_json::Map::new())),
             secrets,
@@ -257,8 +287,7 @@ impl Grants {
         });
         let http = section.value("http", |node| {
             let origins = units::texts(node)?;
-            origins.iter().try_for_each(|origin| check_origin(origin))?;
-            Ok(origins)
+            origins.iter().map(|origin| origin.parse().map_err(|error: NoOrigin| error.to_string())).collect()
         });
         let broadcast = section.value("broadcast", broadcasting).unwrap_or_default();
         section.finish();
@@ -286,17 +315,6 @@ fn check_method(pattern: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_origin(origin: &str) -> Result<(), String> {
-    let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    let is_host = |host: &str| {
-        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]*".contains(&byte))
-    };
-    if host.is_some_and(is_host) {
-        return Ok(());
-    }
-    Err(format!("{origin:?} is no origin; expected scheme and host only, such as \"https://api.pay.example\""))
-}
-
 impl Limits {
     fn read(mut section: Reader<'_>) -> Self {
         const KIB: u64 = 1 << 10;
@@ -312,17 +330,22 @@ impl Limits {
             time: section.duration("time", millis(1)..=Duration::from_secs(3_600)).unwrap_or(default.time),
             state: section.bytes("state", 1..=16 * MIB).unwrap_or(default.state),
             value: section.bytes("value", 1..=64 * MIB).unwrap_or(default.value),
-            calls: section
-                .value("calls", |node| units::integer(node, 0..=100_000))
-                .and_then(|calls| calls.try_into().ok())
-                .unwrap_or(default.calls),
+            calls: count(&mut section, "calls", 0).unwrap_or(default.calls),
             log: section.bytes("log", 0..=16 * MIB).unwrap_or(default.log),
             upload: section.bytes("upload", 0..=FILES).unwrap_or(default.upload),
             download: section.bytes("download", 0..=FILES).unwrap_or(default.download),
+            // What one call may hand over to the host, and get from it, has an end too.
+            http_bytes: section.bytes("http_bytes", 1..=8 * MIB).unwrap_or(default.http_bytes),
+            http_calls: count(&mut section, "http_calls", 0).unwrap_or(default.http_calls),
+            http_per_minute: count(&mut section, "http_per_minute", 1).unwrap_or(default.http_per_minute),
         };
         section.finish();
         limits
     }
+}
+
+fn count(section: &mut Reader<'_>, key: &'static str, least: i64) -> Option<u32> {
+    section.value(key, |node| units::integer(node, least..=100_000)).and_then(|count| count.try_into().ok())
 }
 
 fn free_form(node: &Node) -> Result<Json, String> {

@@ -45,6 +45,7 @@ impl<'a> Context<'a> {
     }
 }
 
+#[derive(Clone)]
 pub(super) struct Reader<'a> {
     pub(super) context: &'a Context<'a>,
     /// `plugins.echo`; empty at the top.
@@ -99,6 +100,28 @@ impl<'a> Reader<'a> {
             Some((origin, node)) => self.child(key, origin, node),
             None => self.empty_child(key),
         }
+    }
+
+    /// This section with another one over it, key by key. A nested table is replaced as a whole, since it may be a secret;
+    /// only a webhook's keys are keys of the section in this sense.
+    pub(super) fn under(mut self, over: Reader<'a>) -> Reader<'a> {
+        if !over.table.is_empty() {
+            self.origin = over.origin;
+        }
+        self.name = over.name;
+        for (key, (origin, node)) in over.table {
+            match (self.table.get_mut(&key), node) {
+                (Some((_, Node { value: Value::Table(below), .. })), Node { value: Value::Table(over), .. })
+                    if key == "webhook" =>
+                {
+                    below.extend(over);
+                }
+                (_, node) => {
+                    self.table.insert(key, (origin, node));
+                }
+            }
+        }
+        self
     }
 
     /// A list or table without fixed keys: every entry's name, place and value.

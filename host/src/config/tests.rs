@@ -1,3 +1,5 @@
+mod bots;
+
 use std::path::Path;
 
 use secrecy::ExposeSecret as _;
@@ -79,7 +81,8 @@ fn every_key_is_read() {
             config = { currency = "UZS", nested = { list = [1, 2.5, true, 2026-01-02] } }
             secrets = { pay = { env = "PAY_KEY" } }
             grants = { methods = ["sendMessage", "answer*", "*"], broadcast = "paid", http = ["https://api.pay.example:8443"] }
-            limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B", upload = "1GiB", download = "0B" }
+            limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B",
+                upload = "1GiB", download = "0B", http_bytes = "3MiB", http_calls = 4, http_per_minute = 5 }
         "#,
         [("PAY_KEY", "hunter22\n"), ("BOTYARD__BOT__TOKEN", "{ env = \"BOT_TOKEN\" }")],
     )
@@ -88,10 +91,7 @@ fn every_key_is_read() {
     assert_eq!((config.bot.local_server, config.bot.local_files.as_deref()), (true, Some(Path::new("/srv/bot-api"))));
     assert_eq!(config.intake.allowed_updates, AllowedUpdates::Only(vec!["message".into(), "callback_query".into()]));
     assert_eq!(config.intake.poll_timeout, Duration::from_secs(5));
-    assert_eq!(
-        config.dispatch,
-        Dispatch { concurrency: 8, max_attempts: 2, jobs: 4, acknowledge_callbacks: Duration::from_secs(3) }
-    );
+    assert_eq!(config.dispatch, Dispatch { concurrency: 8, max_attempts: 2, ..Dispatch::default() });
     let send = Send {
         overall_per_second: 0.0,
         chat_per_second: 0.5,
@@ -111,7 +111,7 @@ fn every_key_is_read() {
     assert_eq!(shop.secrets["pay"].expose_secret(), "hunter22");
     assert_eq!(shop.grants.methods.as_deref().unwrap().join(" "), "sendMessage answer* *");
     assert_eq!(shop.grants.broadcast, Broadcasting::Paid);
-    assert_eq!(shop.grants.http, ["https://api.pay.example:8443"]);
+    assert_eq!(shop.grants.http, ["https://api.pay.example:8443".parse().unwrap()]);
     assert_eq!(
         shop.limits,
         Limits {
@@ -124,6 +124,9 @@ fn every_key_is_read() {
             log: 0,
             upload: 1 << 30,
             download: 0,
+            http_bytes: 3 << 20,
+            http_calls: 4,
+            http_per_minute: 5,
         }
     );
     assert_eq!(config.warnings, []);

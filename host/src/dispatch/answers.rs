@@ -43,12 +43,12 @@ impl Context {
             params,
             priority: Priority::Interactive,
             attempts: 0,
-            not_before: 0,
             queued: unix_millis(),
             delivery: Delivery::AtLeastOnce,
             begun: 0,
             files: Vec::new(),
             fallback: Fallback::None,
+            follows: false,
         };
         commit.ops.push(Op::Append { prefix: outbox::lane_prefix(self.bot, lane), value: row.encode() });
         metrics::counter!("botyard_callbacks_acknowledged_total", "when" => "end").increment(1);
@@ -66,7 +66,7 @@ impl Context {
             matches!(answer, Ok(_) | Err(CallError::Refused { kind: Refusal::NoOp, .. }))
         };
         [false, true].into_iter().any(|observes| {
-            self.journal(event, observes).any(|method, params, answer| {
+            self.journal(event, observes).any_call(|method, params, answer| {
                 method.eq_ignore_ascii_case(METHOD) && lane_of(method, params) == lane && took(answer)
             })
         })

@@ -15,12 +15,14 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::Notice;
+use super::claims::SLACK;
 use super::run::{Context, JobEnd};
 use crate::clock::unix_millis;
 use crate::domain::PluginName;
 use crate::store::rows::job::{self, HeadRow, TurnRow};
 use crate::store::rows::{number_of, prefix_end};
 use crate::store::{self, Commit, CommitError, Op, Read};
+use crate::whose;
 
 /// Looks again at least this often, so that a wall clock that was set forward is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(10);
@@ -135,10 +137,10 @@ pub(super) async fn run(
         };
         while let Some(turn) = queues.next(unix_millis(), total, workers) {
             let context = context.clone();
-            running.spawn(async move {
+            running.spawn(whose::same(async move {
                 let ended = context.job(&turn).await;
                 (turn, ended)
-            });
+            }));
         }
         tell(&context, &mut queues, |plugin| limits(plugin).map_or(usize::MAX, |limits| limits.waiting));
         let now = unix_millis();
@@ -162,7 +164,8 @@ pub(super) async fn run(
     if tokio::time::timeout(grace, all).await.is_err() {
         tracing::warn!(jobs = running.len(), "rolled back; these jobs are begun anew after the next start");
     }
-    running.shutdown().await;
+    // One whose thread hangs never ends, and must not keep the host from it.
+    tokio::time::timeout(SLACK, running.shutdown()).await.ok();
     Ok(())
 }
 

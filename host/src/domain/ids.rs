@@ -55,39 +55,57 @@ impl ChatId {
     }
 }
 
-/// The name of an entry under `[plugins]`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "String", from = "String")]
-pub struct PluginName(Arc<str>);
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(into = "String", from = "String")]
+        pub struct $name(Arc<str>);
 
-impl From<PluginName> for String {
-    fn from(name: PluginName) -> Self {
-        name.as_str().to_owned()
-    }
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.as_str().to_owned()
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(name: String) -> Self {
+                Self(name.into())
+            }
+        }
+
+        impl $name {
+            /// Wraps a name that the configuration has accepted.
+            #[must_use]
+            pub fn new(name: &str) -> Self {
+                Self(name.into())
+            }
+
+            /// The name as it stands in `bot.toml`.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
 }
 
-impl From<String> for PluginName {
-    fn from(name: String) -> Self {
-        Self(name.into())
-    }
-}
+name!(
+    /// The name of an entry under `[plugins]`.
+    PluginName
+);
+name!(
+    /// The name of an entry under `[bots]`.
+    BotName
+);
 
-impl PluginName {
-    /// Wraps a name that the configuration has accepted.
-    #[must_use]
-    pub fn new(name: &str) -> Self {
-        Self(name.into())
-    }
-
-    /// The name as it stands in `bot.toml`.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for PluginName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+impl BotName {
+    /// The bot in `[bot]`.
+    pub const OF_THE_ONE: &str = "bot";
 }

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::batch::{self, Content, Item};
 use super::numbers::Numbers;
 use super::seen::{Changes, Order, Place, Seen};
 use crate::clock::unix_millis;
-use crate::domain::{BotId, Lane, callback_query_id};
+use crate::domain::{BotId, EventLane, Lane, LaneRule, callback_query_id};
 use crate::sender::Sender;
 use crate::store::rows::Unreadable;
 use crate::store::rows::dead::{self, DeadRow};
@@ -45,7 +45,9 @@ pub enum Error {
 pub(super) struct Ledger {
     store: Store,
     bot: BotId,
-    arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    arrivals: mpsc::UnboundedSender<Vec<EventLane>>,
+    /// How updates find their lanes. A change is for those that come after it.
+    lanes: watch::Receiver<LaneRule>,
     /// Told of pressed buttons.
     sender: Option<Sender>,
     numbers: Numbers,
@@ -68,7 +70,8 @@ impl Ledger {
         store: Store,
         bot: BotId,
         fingerprint: [u8; 8],
-        arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+        arrivals: mpsc::UnboundedSender<Vec<EventLane>>,
+        lanes: watch::Receiver<LaneRule>,
     ) -> Result<Self, Error> {
         let stored = store.get(&meta::key(bot))?.map(|value| PollRow::decode(&value)).transpose()?;
         let numbers = Numbers::open(stored, fingerprint, |epoch| {
@@ -80,7 +83,7 @@ impl Ledger {
             Ok::<_, Error>(Seen::new(intervals))
         })?;
         let durable = numbers.offset();
-        Ok(Self { store, bot, arrivals, sender: None, numbers, durable })
+        Ok(Self { store, bot, arrivals, lanes, sender: None, numbers, durable })
     }
 
     /// Tells the sender of each pressed button as it comes.
@@ -96,7 +99,8 @@ impl Ledger {
     /// Stores what is new of a poll's answer, and answers once it is durable. When it is dropped before, the offset stays.
     pub(super) async fn accept(&mut self, body: &[u8]) -> Result<Accepted, Error> {
         let body = String::from_utf8_lossy(body);
-        let items = batch::split(&body, self.offset()).map_err(Error::NotAList)?;
+        let rule = self.lanes.borrow().clone();
+        let items = batch::split(&body, self.offset(), &rule).map_err(Error::NotAList)?;
         let mut accepted = Accepted::default();
         let Some(first) = items.first().map(|item| item.id.0) else { return Ok(accepted) };
         self.arrive(first, Order::Total);
@@ -118,7 +122,8 @@ impl Ledger {
     /// since its first coming may still be on its way to the disk.
     pub(super) fn accept_one(&mut self, body: &[u8]) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let text = String::from_utf8_lossy(body);
-        let commit = match batch::single(&text) {
+        let rule = self.lanes.borrow().clone();
+        let commit = match batch::single(&text, &rule) {
             Ok(item) => {
                 self.arrive(item.id.0, Order::Loose);
                 self.commit_of(&[item], Order::Loose, &mut Accepted::default())
@@ -176,12 +181,18 @@ impl Ledger {
             }
             let event = StoredEvent::Update(item.raw.as_bytes().to_vec());
             match item.content {
-                Content::Update(lane) => {
+                Content::Update { lane, control } => {
                     accepted.new += 1;
                     count("accepted", item.kind);
                     lanes.insert(lane);
                     queries.extend(callback_query_id(item.raw));
-                    let row = InboxRow { attempts: 0, not_before: 0, received: now, event };
+                    if let Some(control) = control {
+                        // Right before the event it is about: that has the next number.
+                        let row = InboxRow::new(StoredEvent::Cancel { lane, ended: None }, now);
+                        ops.push(Op::Append { prefix: inbox::lane_prefix(self.bot, control), value: row.encode() });
+                        lanes.insert(control);
+                    }
+                    let row = InboxRow::new(event, now);
                     ops.push(Op::Append { prefix: inbox::lane_prefix(self.bot, lane), value: row.encode() });
                 }
                 Content::Unreadable(reason) => {
@@ -243,7 +254,7 @@ fn part_length(items: &[Item<'_>]) -> usize {
 
 fn unreadable(event: StoredEvent, reason: &str, now: u64) -> Vec<u8> {
     DeadRow {
-        lane: Lane::Other,
+        lane: EventLane::whole(Lane::Other),
         at: now,
         attempts: 0,
         plugin: String::new(),
@@ -251,6 +262,7 @@ fn unreadable(event: StoredEvent, reason: &str, now: u64) -> Vec<u8> {
         reason: reason.to_owned(),
         backtrace: String::new(),
         event,
+        rest: Vec::new(),
     }
     .encode()
 }

@@ -102,7 +102,7 @@ pub(super) fn pending(parts: &Parts, count: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ChatId, Lane};
+    use crate::domain::{ChatId, EventLane, Lane};
     use crate::store::{Commit, Op};
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let append = |chat: i64, bot: i64| Op::Append {
-            prefix: inbox::lane_prefix(BotId(bot), Lane::Chat(ChatId(chat))),
+            prefix: inbox::lane_prefix(BotId(bot), EventLane::whole(Lane::Chat(ChatId(chat)))),
             value: vec![1],
         };
         let ops = (0..1_300).map(|n| append(n % 7, 1)).chain([append(1, 2)]).collect();

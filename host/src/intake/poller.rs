@@ -32,10 +32,11 @@ impl Poller<'_> {
     /// Polls until told to stop. A refused token does not end it, since a proxy may have said so, or Telegram may think
     /// better of it: then it is asked about rarely.
     pub(super) async fn run(&self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
-        let Parts { store, bot, arrivals, sender, status, .. } = self.parts;
+        let Parts { store, bot, arrivals, lanes, sender, status, .. } = self.parts;
         Status::begin(status, "the last good poll", self.settings.poll_timeout + MARGIN);
-        let mut ledger =
-            Ledger::open(store.clone(), *bot, self.settings.fingerprint, arrivals.clone())?.telling(sender.clone());
+        let fingerprint = self.settings.fingerprint;
+        let ledger = Ledger::open(store.clone(), *bot, fingerprint, arrivals.clone(), lanes.clone())?;
+        let mut ledger = ledger.telling(sender.clone());
         tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => {}

@@ -15,7 +15,7 @@ use super::poller::Poller;
 use super::status::Status;
 use super::{backlog, webhook};
 use crate::config;
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, EventLane, LaneRule};
 use crate::sender::Sender;
 use crate::store::Store;
 use crate::telegram::{Client, Token, WebhookInfo};
@@ -34,7 +34,9 @@ pub struct Parts {
     /// The kinds to ask for; `None` leaves the choice to Telegram.
     pub allowed_updates: watch::Receiver<Option<Vec<String>>>,
     /// Told the lanes in which something durable has come.
-    pub arrivals: mpsc::UnboundedSender<Vec<Lane>>,
+    pub arrivals: mpsc::UnboundedSender<Vec<EventLane>>,
+    /// How updates find their lanes. A change is for the updates that come after it.
+    pub lanes: watch::Receiver<LaneRule>,
     /// Told which buttons were pressed, so that it can acknowledge what takes too long.
     pub sender: Sender,
     /// Told how it goes.

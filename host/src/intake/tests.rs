@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::chats::Chats;
-use crate::domain::BotId;
+use crate::domain::{BotId, LaneRule};
 use crate::sender::{SendSettings, Sender};
 use crate::store::Store;
 use crate::telegram::{Client, Response, Transport, TransportError};
@@ -139,7 +139,8 @@ impl Running {
         };
         let chats = Chats::open(store.clone(), BOT).unwrap();
         let sender = Sender::new(store.clone(), client.clone(), BOT, chats, limits, None);
-        let parts = Parts { store, client, bot: BOT, allowed_updates, arrivals, sender, status: status_sender };
+        let lanes = watch::channel(LaneRule::default()).1;
+        let parts = Parts { store, client, bot: BOT, allowed_updates, arrivals, lanes, sender, status: status_sender };
         let (stop, stopping) = watch::channel(false);
         let task = tokio::spawn(Intake { parts, settings: changing, orders: ordered }.run(stopping));
         let begun = Instant::now();

@@ -84,8 +84,9 @@ pub(super) async fn run(
     let tls = hook.tls.as_ref().map(Tls::load).transpose()?;
     // What Telegram was told before is what it sends until it is told otherwise.
     let secrets = Arc::new(Secrets::new(&secret, row.confirmed.as_ref().map(|confirmed| confirmed.secret)));
-    let ledger = Ledger::open(parts.store.clone(), parts.bot, fingerprint, parts.arrivals.clone())?
-        .telling(parts.sender.clone());
+    let ledger =
+        Ledger::open(parts.store.clone(), parts.bot, fingerprint, parts.arrivals.clone(), parts.lanes.clone())?
+            .telling(parts.sender.clone());
     let endpoint = Arc::new(Endpoint::new(path_of(&hook.url), secrets.clone(), ledger));
     let wanted = Wanted::new(hook, secret);
     let reconciler = Reconciler::new(parts, wanted, tls.as_ref(), secrets, endpoint.clone());

@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::private;
-use crate::domain::{BotId, ChatId, Conversation, Lane, UserId};
+use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, Part, ThreadId, UserId};
+use crate::store::rows::album::{self, AlbumsRow};
 use crate::store::rows::broadcast::{self, Recipient};
 use crate::store::rows::chat::{self, ChatRow};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::erasure::Subject;
+use crate::store::rows::flood::{self, FloodRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::job::{self, HeadRow};
@@ -21,7 +23,11 @@ use crate::store::rows::moved::{self, MovedRow};
 use crate::store::rows::outbox::{self, OutboxRow};
 use crate::store::rows::timer::{self, TimerRow};
 use crate::store::rows::unknown::{self, UnknownRow};
-use crate::store::rows::{file, number_of};
+use crate::store::rows::version::{self, VersionRow};
+use crate::store::rows::{expiry, file, number_of};
+
+/// Stands where a text was that had an erased id in it.
+const FORGOTTEN: &str = "erased with somebody's data";
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -53,6 +59,14 @@ pub enum Kind {
     Moved,
     /// A recipient of a broadcast, or somebody who did not get it.
     Broadcast,
+    /// The albums of a chat that were given to plugins of late.
+    Albums,
+    /// That a state or a value ends, and when.
+    Expiry,
+    /// That a chat's calls wait for flood control.
+    Flood,
+    /// Why versions of a plugin were sent back.
+    Version,
 }
 
 /// A row, for people and other programs.
@@ -121,11 +135,34 @@ impl Entry {
         self
     }
 
-    fn in_lane(mut self, lane: Lane) -> Self {
-        match lane {
+    fn in_place(mut self, place: Lane) -> Self {
+        match place {
             Lane::Chat(chat) => self.chat = Some(chat.0),
             Lane::User(user) | Lane::Urgent(user) => self.user = Some(user.0),
-            Lane::Other => {}
+            // Of a plugin's own events.
+            Lane::Other | Lane::Task(_) => {}
+        }
+        self
+    }
+
+    fn in_lane(self, EventLane { place, part }: EventLane) -> Self {
+        let mut entry = self.in_place(place);
+        let (user, thread) = match part {
+            Part::User(user) | Part::Control(user) => (Some(user), None),
+            Part::Thread(thread) => (None, Some(thread)),
+            Part::UserInThread(user, thread) => (Some(user), Some(thread)),
+            Part::Whole | Part::Alone(_) | Part::Move => (None, None),
+        };
+        entry.user = user.map(|UserId(id)| id).or(entry.user);
+        entry.thread = thread.map(|ThreadId(id)| id).or(entry.thread);
+        entry
+    }
+
+    fn in_scope(mut self, scope: Scope) -> Self {
+        match scope {
+            Scope::Plugin => {}
+            Scope::Chat(chat) => self.chat = Some(chat.0),
+            Scope::User(user) => self.user = Some(user.0),
         }
         self
     }
@@ -227,26 +264,23 @@ pub(super) fn read(bot: BotId, key: &[u8], value: &[u8]) -> Option<Holding> {
         let entry = Entry::new(kind, plugin.as_str()).at(&conversation);
         let Ok(row) = StateRow::decode(value) else { return Some(Holding::of(entry.bytes(value), value, false)) };
         let entry = Entry { name: Some(row.name), version: Some(row.version), expires: row.expires, ..entry };
-        return Some(Holding::of(entry.bytes(&row.bytes), &row.bytes, false));
+        let along = end_of(bot, row.expires, key);
+        return Some(Holding { along, ..Holding::of(entry.bytes(&row.bytes), &row.bytes, false) });
     }
     if let Some((plugin, scope, name)) = kv::parse_key(key) {
-        let mut entry = Entry::new(Kind::Value, plugin.as_str());
-        match scope {
-            Scope::Plugin => {}
-            Scope::Chat(chat) => entry.chat = Some(chat.0),
-            Scope::User(user) => entry.user = Some(user.0),
-        }
+        let entry = Entry::new(Kind::Value, plugin.as_str()).in_scope(scope);
         let row = ValueRow::decode(value).ok();
         let (expires, bytes) = row.map_or((0, value.to_vec()), |row| (row.expires, row.bytes));
         let text = [name.as_bytes(), b" ", &bytes].concat();
-        return Some(Holding::of(Entry { key: Some(name), expires, ..entry }.bytes(&bytes), &text, false));
+        let entry = Entry { key: Some(name), expires, ..entry }.bytes(&bytes);
+        return Some(Holding { along: end_of(bot, expires, key), ..Holding::of(entry, &text, false) });
     }
     if let Some((due, id)) = timer::parse_key(key) {
         let row = TimerRow::decode(value).ok()?;
         let entry = Entry::new(Kind::Timer, row.plugin.as_str()).at(&row.conversation).number(Some(id));
+        let along = row.keys(bot, due, id).to_vec();
         let entry = Entry { name: Some(row.name), expires: due, ..entry.bytes(&row.payload) };
         let entry = if entry.chat.is_none() { entry.in_lane(row.lane) } else { entry };
-        let along = vec![timer::index_key(bot, &row.plugin, id)];
         return Some(Holding { along, ..Holding::of(entry, &row.payload, false) });
     }
     if let Some((plugin, id)) = job::parse_head(key) {
@@ -265,11 +299,16 @@ pub(super) fn read(bot: BotId, key: &[u8], value: &[u8]) -> Option<Holding> {
     if let Some((lane, number)) = inbox::parse_key(key) {
         let row = InboxRow::decode(value).ok()?;
         let entry = Entry::new(Kind::Event, plugin_of(&row.event)).in_lane(lane).number(Some(number));
-        return Some(of_event(entry, &row.event, ""));
+        // A recurring timer whose event is gone goes on.
+        let along = match &row.event {
+            StoredEvent::Timer { plugin, id, .. } => vec![timer::waiting_key(bot, plugin, *id)],
+            _ => Vec::new(),
+        };
+        return Some(Holding { along, ..of_event(entry, &row.event, &[], "") });
     }
     if let Some((lane, number)) = outbox::parse_key(key) {
         let row = OutboxRow::decode(value).ok()?;
-        let entry = Entry::new(Kind::Call, row.plugin.as_str()).in_lane(lane).number(Some(number));
+        let entry = Entry::new(Kind::Call, row.plugin.as_str()).in_place(lane).number(Some(number));
         let says = json!({ "method": row.method, "params": parsed(&row.params), "queued": row.queued });
         let along = row.files.iter().map(|attached| file::reference(bot, attached)).collect();
         return Some(Holding { along, ..Holding::of(entry.says(says), row.params.as_bytes(), true) });
@@ -277,11 +316,11 @@ pub(super) fn read(bot: BotId, key: &[u8], value: &[u8]) -> Option<Holding> {
     if key.starts_with(&dead::bot_prefix(bot)) {
         let row = DeadRow::decode(value).ok()?;
         let entry = Entry::new(Kind::Dead, &row.plugin).in_lane(row.lane).number(number_of(key));
-        return Some(of_event(entry, &row.event, &row.reason));
+        return Some(of_event(entry, &row.event, &row.rest, &row.reason));
     }
     if let Some(number) = unknown::parse_key(key) {
         let row = UnknownRow::decode(value).ok()?;
-        let entry = Entry::new(Kind::Unknown, &row.plugin).in_lane(row.lane).number(Some(number));
+        let entry = Entry::new(Kind::Unknown, &row.plugin).in_place(row.lane).number(Some(number));
         let says = json!({ "method": row.method, "params": parsed(&row.params), "at": row.at });
         let text = format!("{} {}", row.params, row.reason);
         return Some(Holding::of(entry.says(says), text.as_bytes(), true));
@@ -299,24 +338,62 @@ pub(super) fn read(bot: BotId, key: &[u8], value: &[u8]) -> Option<Holding> {
         let entry = Entry { chat: Some(group.0), ..Entry::new(Kind::Moved, "") };
         return Some(Holding::of(entry.says(json!({ "to": row.to.0 })), row.to.to_string().as_bytes(), true));
     }
+    if let Some(chat) = album::parse_key(key) {
+        let row = AlbumsRow::decode(value).ok()?;
+        let entry = Entry { chat: Some(chat.0), ..Entry::new(Kind::Albums, "") };
+        return Some(Holding::of(entry.says(row.given().collect()), &[], false));
+    }
+    if let Some((due, of)) = expiry::parse_key(key) {
+        let entry = match (fsm::parse_key(of), kv::parse_key(of)) {
+            (Some((_, plugin, conversation)), _) => Entry::new(Kind::Expiry, plugin.as_str()).at(&conversation),
+            (_, Some((plugin, scope, name))) => {
+                Entry { key: Some(name), ..Entry::new(Kind::Expiry, plugin.as_str()).in_scope(scope) }
+            }
+            (None, None) => return None,
+        };
+        let text = entry.key.clone().unwrap_or_default();
+        return Some(Holding::of(Entry { expires: due, ..entry }, text.as_bytes(), false));
+    }
+    if let Some(lane) = flood::parse_key(key) {
+        let row = FloodRow::decode(value).ok()?;
+        let entry = Entry { expires: row.until, ..Entry::new(Kind::Flood, "").in_place(lane) };
+        return Some(Holding::of(entry, &[], false));
+    }
+    if let Some(plugin) = version::parse_key(key) {
+        let row = VersionRow::decode(value).ok()?;
+        let reasons: Vec<_> = row.rejected.iter().map(|rejected| rejected.reason.as_str()).collect();
+        let entry = Entry::new(Kind::Version, plugin.as_str()).says(json!({ "sent_back": reasons }));
+        return Some(Holding::of(entry, reasons.join(" ").as_bytes(), true));
+    }
     None
+}
+
+/// What stands in the store of the end of a row, which has this key.
+fn end_of(bot: BotId, expires: u64, key: &[u8]) -> Vec<Vec<u8>> {
+    if expires == 0 { Vec::new() } else { vec![expiry::key(bot, expires, key)] }
 }
 
 fn plugin_of(event: &StoredEvent) -> &str {
     match event {
-        StoredEvent::Update(_) => "",
-        StoredEvent::Timer { plugin, .. } | StoredEvent::Job { plugin, .. } => plugin.as_str(),
+        StoredEvent::Update(_) | StoredEvent::Cancel { .. } => "",
+        StoredEvent::Timer { plugin, .. } | StoredEvent::Job { plugin, .. } | StoredEvent::Expired { plugin, .. } => {
+            plugin.as_str()
+        }
     }
 }
 
-fn of_event(entry: Entry, event: &StoredEvent, reason: &str) -> Holding {
+fn of_event(entry: Entry, event: &StoredEvent, rest: &[Vec<u8>], reason: &str) -> Holding {
     let entry = match event {
-        StoredEvent::Timer { conversation, .. } | StoredEvent::Job { conversation, .. } if entry.chat.is_none() => {
+        StoredEvent::Timer { conversation, .. }
+        | StoredEvent::Job { conversation, .. }
+        | StoredEvent::Expired { conversation, .. }
+            if entry.chat.is_none() =>
+        {
             entry.at(conversation)
         }
         _ => entry,
     };
-    let says = private::show(event, true);
+    let says = private::show(event, rest, true);
     let text = format!("{says} {reason}");
     Holding::of(entry.says(says), text.as_bytes(), true)
 }
@@ -325,9 +402,29 @@ fn parsed(params: &str) -> Json {
     serde_json::from_str(params).unwrap_or_else(|_| params.into())
 }
 
-/// What a row of a broadcast is once somebody is taken out of it, and how many times they stood in it. Places stay as
-/// they are: where the broadcast is, is counted in them.
-pub(super) fn without(bot: BotId, key: &[u8], value: &[u8], id: i64) -> Option<(Vec<u8>, u64)> {
+/// What a row that is of many is once somebody is taken out of it: its kind, the row, and how many times they stood in it.
+pub(super) fn without(bot: BotId, key: &[u8], value: &[u8], id: i64) -> Option<(Kind, Vec<u8>, u64)> {
+    if version::parse_key(key).is_some() {
+        let mut row = VersionRow::decode(value).ok()?;
+        let mut n = 0;
+        for rejected in row.rejected.iter_mut().filter(|rejected| mentions(rejected.reason.as_bytes(), id)) {
+            rejected.reason = FORGOTTEN.to_owned();
+            n += 1;
+        }
+        return (n > 0).then(|| (Kind::Version, row.encode(), n));
+    }
+    without_recipient(bot, key, value, id).map(|(row, n)| (Kind::Broadcast, row, n))
+}
+
+/// That somebody stands in a row of a broadcast.
+pub(super) fn in_broadcast(bot: BotId, key: &[u8], value: &[u8], id: i64) -> Option<Entry> {
+    let (_, times) = without_recipient(bot, key, value, id)?;
+    let entry = Entry { chat: Some(id), ..Entry::new(Kind::Broadcast, "") };
+    Some(entry.number(broadcast::id_of(key)).says(json!({ "times": times })))
+}
+
+/// In a row of a broadcast places stay as they are: where the broadcast is, is counted in them.
+fn without_recipient(bot: BotId, key: &[u8], value: &[u8], id: i64) -> Option<(Vec<u8>, u64)> {
     let broadcast_id = broadcast::id_of(key)?;
     let nobody = Recipient::Chat(ChatId(0));
     let mut n = 0;

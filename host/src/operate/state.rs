@@ -9,13 +9,16 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::holdings::{self, Entry, Holding, Kind};
+use super::holdings::{self, Entry, Kind};
 use super::{Error, Operator};
-use crate::domain::{ChatId, Conversation, PluginName, ThreadId, UserId};
+use crate::domain::{ChatId, Conversation, EventLane, Lane, PluginName, ThreadId, UserId};
 use crate::store::rows::erasure::{self, Subject};
+use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::kv::{self, Scope, ValueRow};
-use crate::store::rows::{broadcast, chat, dead, inbox, job, moved, outbox, prefix_end, timer, unknown};
+use crate::store::rows::{
+    album, broadcast, chat, dead, flood, inbox, job, moved, outbox, prefix_end, timer, unknown, version,
+};
 use crate::store::{Commit, CommitError, Op, Read, Receipt};
 
 /// Rows that are in memory at once.
@@ -131,13 +134,16 @@ impl Operator {
     pub fn entries(&self, wanted: &Wanted, after: Option<&str>, limit: usize) -> Result<EntryList, Refused> {
         let mut list = EntryList { entries: Vec::new(), next: None };
         let subject = wanted.user.map(|user| Subject::User(UserId(user)));
+        let told = wanted.user.or(wanted.chat);
         let after = after.map(unhex).transpose()?;
         self.walk(after.as_deref(), wanted.all, |key, value| {
-            let Some(Holding { mut entry, .. }) = holdings::read(self.bot, key, value).filter(|holding| {
+            let holding = holdings::read(self.bot, key, value).filter(|holding| {
                 wanted.plugin.as_ref().is_none_or(|plugin| holding.entry.plugin == *plugin)
                     && wanted.chat.is_none_or(|chat| holding.is_of(Subject::Chat(ChatId(chat))))
                     && subject.is_none_or(|user| holding.is_of(user))
-            }) else {
+            });
+            let in_broadcast = || holdings::in_broadcast(self.bot, key, value, told?);
+            let Some(mut entry) = holding.map(|holding| holding.entry).or_else(in_broadcast) else {
                 return Ok(true);
             };
             if entry.kind == Kind::Job {
@@ -171,12 +177,14 @@ impl Operator {
         mut see: impl FnMut(&[u8], &Bytes) -> Result<bool, crate::store::Error>,
     ) -> Result<(), crate::store::Error> {
         let bot = self.bot;
-        let [states, aside] = fsm::bot_prefixes(bot);
-        let mut prefixes = vec![states, aside, fsm::bot_before(bot), kv::bot_prefix(bot)];
+        let mut prefixes = fsm::bot_prefixes(bot).to_vec();
+        prefixes.push(kv::bot_prefix(bot));
         if all {
             prefixes.extend([timer::bot_prefix(bot), job::bot_prefix(bot), inbox::bot_prefix(bot)]);
             prefixes.extend([outbox::bot_prefix(bot), dead::bot_prefix(bot), unknown::bot_prefix(bot)]);
             prefixes.extend([chat::bot_prefix(bot), moved::bot_prefix(bot), broadcast::bot_prefix(bot)]);
+            prefixes.extend([album::bot_prefix(bot), expiry::bot_prefix(bot), flood::bot_prefix(bot)]);
+            prefixes.push(version::bot_prefix(bot));
         }
         // In the order of their keys, so that a key says how far a walk is.
         prefixes.sort_unstable();
@@ -211,10 +219,16 @@ impl Operator {
         if put.delete && seen.is_none() {
             return Ok(false);
         }
-        let op = if put.delete { Op::Delete { key: key.clone() } } else { self.put_of(key.clone(), &put.entry)? };
+        let mut ops = self.old_end(&key, seen.as_ref());
+        if put.delete {
+            ops.push(Op::Delete { key: key.clone() });
+        } else {
+            ops.push(self.put_of(key.clone(), &put.entry)?);
+            ops.extend(self.new_end(&key, &put.entry));
+        }
         tracing::info!(plugin = put.entry.plugin, kind = ?put.entry.kind, delete = put.delete, "an operator changes what a plugin keeps");
         let reads = vec![Read::Value { key, seen }];
-        match self.store.commit(Commit { reads, ops: vec![op], on_durable: None }).await {
+        match self.store.commit(Commit { reads, ops, on_durable: None }).await {
             Ok(receipt) => receipt.durable().await?,
             Err(CommitError::Conflict { .. }) => {
                 return Err(Refused::Wrong("it has changed just now; look again".to_owned()));
@@ -254,6 +268,29 @@ impl Operator {
             Kind::Before => Ok(fsm::before_key(bot, &plugin, &conversation)),
             _ => wrong("only states and values can be put"),
         }
+    }
+
+    /// Nothing is kept any longer of when a row was to end.
+    fn old_end(&self, key: &[u8], seen: Option<&Bytes>) -> Vec<Op> {
+        let expires = seen.and_then(|row| holdings::read(self.bot, key, row)).map_or(0, |old| old.entry.expires);
+        let end = (expires != 0).then(|| Op::Delete { key: expiry::key(self.bot, expires, key) });
+        end.into_iter().collect()
+    }
+
+    /// When the new row ends, where it does. Whether the plugin wants to hear of it, the version that serves then knows.
+    fn new_end(&self, key: &[u8], entry: &Entry) -> Option<Op> {
+        if entry.expires == 0 || !matches!(entry.kind, Kind::State | Kind::Value) {
+            return None;
+        }
+        let end = match fsm::parse_key(key) {
+            None => ExpiryRow::Value,
+            Some((_, plugin, conversation)) => {
+                let of_user = || conversation.user.map_or(Lane::Other, Lane::User);
+                let lane = EventLane::whole(conversation.chat.map_or_else(of_user, Lane::Chat));
+                ExpiryRow::State { plugin, conversation, lane, tell: false }
+            }
+        };
+        Some(Op::Put { key: expiry::key(self.bot, entry.expires, key), value: end.encode() })
     }
 
     fn put_of(&self, key: Vec<u8>, entry: &Entry) -> Result<Op, Refused> {
@@ -343,9 +380,10 @@ impl Operator {
         let (mut found, mut mentioned) = (Vec::new(), 0);
         let id = holdings::id_of(subject);
         self.walk(None, true, |key, value| {
-            if let Some((row, n)) = holdings::without(self.bot, key, value, id) {
+            if let Some((kind, row, n)) = holdings::without(self.bot, key, value, id) {
                 let ops = vec![Op::Put { key: key.to_vec(), value: row }];
-                found.push((Kind::Broadcast, n, (key.to_vec(), value.clone()), ops));
+                found.push((kind, n, (key.to_vec(), value.clone()), ops));
+                return Ok(found.len() < most);
             }
             let Some(holding) = holdings::read(self.bot, key, value) else { return Ok(true) };
             let mut is_mentioned = holding.mentions(subject);

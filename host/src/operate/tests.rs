@@ -4,7 +4,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::domain::{ChatId, Conversation, PluginName, UserId};
+use crate::domain::{ChatId, Conversation, Lane, Part, PluginName, UserId};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::{Commit, Op};
@@ -14,7 +14,7 @@ const BOT: BotId = BotId(42);
 struct Room {
     folder: TempDir,
     operator: Operator,
-    arrivals: mpsc::UnboundedReceiver<Vec<Lane>>,
+    arrivals: mpsc::UnboundedReceiver<Vec<EventLane>>,
 }
 
 fn room() -> Room {
@@ -41,7 +41,7 @@ fn update_of(json: &serde_json::Value) -> StoredEvent {
     update(&json.to_string())
 }
 
-fn letter(plugin: &str, lane: Lane, event: StoredEvent) -> DeadRow {
+fn letter(plugin: &str, lane: EventLane, event: StoredEvent) -> DeadRow {
     DeadRow {
         lane,
         at: 1_700_000_000_000,
@@ -51,6 +51,7 @@ fn letter(plugin: &str, lane: Lane, event: StoredEvent) -> DeadRow {
         reason: format!("it panicked in {plugin}\nat src/lib.rs:7"),
         backtrace: "0: there".to_owned(),
         event,
+        rest: Vec::new(),
     }
 }
 
@@ -70,7 +71,7 @@ impl Room {
     }
 
     /// Lane and event of what waits, in order.
-    fn inbox(&self) -> Vec<(Lane, InboxRow)> {
+    fn inbox(&self) -> Vec<(EventLane, InboxRow)> {
         let rows = self.operator.store.scan_prefix(&inbox::bot_prefix(BOT), usize::MAX).unwrap();
         let read = |(key, value): &(_, bytes::Bytes)| {
             let key: &bytes::Bytes = key;
@@ -79,12 +80,17 @@ impl Room {
         rows.iter().map(read).collect()
     }
 
-    fn announced(&mut self) -> Vec<Lane> {
+    fn announced(&mut self) -> Vec<EventLane> {
         std::iter::from_fn(|| self.arrivals.try_recv().ok()).flatten().collect()
     }
 }
 
-const CHAT: Lane = Lane::Chat(ChatId(7));
+const CHAT: EventLane = chat(7);
+const NONE: EventLane = EventLane { place: Lane::Other, part: Part::Whole };
+
+const fn chat(id: i64) -> EventLane {
+    EventLane { place: Lane::Chat(ChatId(id)), part: Part::Whole }
+}
 
 #[tokio::test]
 async fn the_newest_are_listed_first_with_a_limit_and_by_plugin() {
@@ -125,7 +131,7 @@ async fn a_letter_is_shown_whole_and_private_texts_only_when_asked_for() {
     assert_eq!(shown.event["update"]["message"]["text"], "my secret");
     assert_eq!(room.operator.show(number + 1, true).unwrap(), None);
 
-    let broken = room.set_aside(&letter("", Lane::Other, update("[1]"))).await;
+    let broken = room.set_aside(&letter("", NONE, update("[1]"))).await;
     assert_eq!(room.operator.show(broken, false).unwrap().unwrap().event, json!({ "unreadable": "[hidden: 3 bytes]" }));
     assert_eq!(room.operator.show(broken, true).unwrap().unwrap().event, json!({ "unreadable": "[1]" }));
 }
@@ -134,7 +140,7 @@ async fn a_letter_is_shown_whole_and_private_texts_only_when_asked_for() {
 async fn a_retried_letter_waits_behind_what_waits_now_with_its_attempts_forgotten() {
     let mut room = room();
     let first = room.set_aside(&letter("a", CHAT, message(7, 1, "one"))).await;
-    let waiting = InboxRow { attempts: 2, not_before: 0, received: 1, event: message(7, 5, "waits") };
+    let waiting = InboxRow { attempts: 2, ..InboxRow::new(message(7, 5, "waits"), 1) };
     room.append(inbox::lane_prefix(BOT, CHAT), waiting.encode()).await;
     let second = room.set_aside(&letter("a", CHAT, message(7, 2, "two"))).await;
 
@@ -154,9 +160,9 @@ async fn a_retried_letter_waits_behind_what_waits_now_with_its_attempts_forgotte
 async fn an_update_that_could_not_be_read_is_read_anew() {
     let mut room = room();
     let raw = r#"{"update_id":4,"callback_query":{"from":{"id":8},"data":"x"}}"#;
-    let readable_now = room.set_aside(&letter("", Lane::Other, update(raw))).await;
-    let still_broken = room.set_aside(&letter("", Lane::Other, update(r#"{"message":{}}"#))).await;
-    let old_row = InboxRow { attempts: 1, not_before: 9, received: 1, event: message(7, 1, "one") };
+    let readable_now = room.set_aside(&letter("", NONE, update(raw))).await;
+    let still_broken = room.set_aside(&letter("", NONE, update(r#"{"message":{}}"#))).await;
+    let old_row = InboxRow { attempts: 1, not_before: 9, ..InboxRow::new(message(7, 1, "one"), 1) };
     let inbox_row = room.set_aside(&letter("", CHAT, StoredEvent::Update(old_row.encode()))).await;
     let timer = StoredEvent::Timer {
         plugin: PluginName::new("a"),
@@ -166,7 +172,7 @@ async fn an_update_that_could_not_be_read_is_read_anew() {
         payload: vec![1],
         due: 5,
     };
-    let timer_letter = room.set_aside(&letter("a", Lane::Chat(ChatId(9)), timer.clone())).await;
+    let timer_letter = room.set_aside(&letter("a", chat(9), timer.clone())).await;
 
     let outcome = room.operator.retry(&Selection::All { plugin: None }).await.unwrap();
     assert_eq!(outcome.done, [readable_now, inbox_row, timer_letter]);
@@ -174,9 +180,27 @@ async fn an_update_that_could_not_be_read_is_read_anew() {
     assert!(outcome.refused[0].reason.contains("update_id"), "{outcome:?}");
     assert_eq!(room.dead(), [still_broken]);
     let inbox: Vec<_> = room.inbox().into_iter().map(|(lane, row)| (lane, row.event)).collect();
-    let expected = [(CHAT, message(7, 1, "one")), (Lane::Chat(ChatId(9)), timer), (Lane::User(UserId(8)), update(raw))];
+    let expected =
+        [(CHAT, message(7, 1, "one")), (chat(9), timer), (EventLane::whole(Lane::User(UserId(8))), update(raw))];
     assert_eq!(inbox, expected);
     assert_eq!(room.announced().len(), 3);
+}
+
+#[tokio::test]
+async fn a_letter_keeps_the_lane_it_was_in_and_an_album_is_put_back_message_by_message() {
+    let room = room();
+    let lane = EventLane { place: Lane::Chat(ChatId(7)), part: Part::User(UserId(5)) };
+    let raw = |id| {
+        let StoredEvent::Update(raw) = message(7, id, "a picture") else { unreachable!() };
+        raw
+    };
+    let album = DeadRow { rest: vec![raw(2), raw(3)], ..letter("a", lane, StoredEvent::Update(raw(1))) };
+    let number = room.set_aside(&album).await;
+    let shown = room.operator.show(number, false).unwrap().unwrap();
+    assert_eq!(shown.event["album"].as_array().map(Vec::len), Some(3), "{}", shown.event);
+    room.operator.retry(&Selection::Numbers(vec![number])).await.unwrap();
+    let inbox: Vec<_> = room.inbox().into_iter().map(|(lane, row)| (lane, row.event)).collect();
+    assert_eq!(inbox, [1, 2, 3].map(|id| (lane, StoredEvent::Update(raw(id)))));
 }
 
 #[tokio::test]
@@ -252,10 +276,10 @@ fn traces(store: &Store, id: i64) -> Vec<String> {
 async fn fill(room: &Room, id: i64) {
     use crate::store::rows::broadcast::{self, Recipient};
     use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow, Priority};
-    use crate::store::rows::{chat, fsm, job, kv, timer, unknown};
+    use crate::store::rows::{album, chat, expiry, flood, fsm, job, kv, timer, unknown, version};
     let (plugin, lane) = (PluginName::new("shop"), Lane::Chat(ChatId(id)));
     let conversation = Conversation { chat: Some(ChatId(-5)), user: Some(UserId(id)), thread: None };
-    let state = || fsm::StateRow { name: "a".to_owned(), version: 1, expires: 0, bytes: vec![7] }.encode();
+    let state = |expires| fsm::StateRow { name: "a".to_owned(), version: 1, expires, bytes: vec![7] }.encode();
     let value = || kv::ValueRow { expires: 0, bytes: b"1".to_vec() }.encode();
     let params = format!("{{\"chat_id\":{id},\"text\":\"x\"}}");
     let call = OutboxRow {
@@ -265,19 +289,33 @@ async fn fill(room: &Room, id: i64) {
         params: params.clone(),
         priority: Priority::Normal,
         attempts: 0,
-        not_before: 0,
         queued: 0,
         delivery: Delivery::AtMostOnce,
         begun: 0,
         files: Vec::new(),
         fallback: Fallback::None,
+        follows: false,
     };
-    let timer_row =
-        timer::TimerRow { plugin: plugin.clone(), conversation, lane, name: "t".to_owned(), payload: vec![] };
+    let whole = EventLane::whole(lane);
+    let timer_row = timer::TimerRow {
+        plugin: plugin.clone(),
+        conversation,
+        lane: whole,
+        name: "t".to_owned(),
+        payload: vec![],
+        owner: timer::Owner::Conversation,
+        repeat: None,
+    };
+    let mut albums = album::AlbumsRow::default();
+    albums.add("13", 5);
+    let end = expiry::ExpiryRow::State { plugin: plugin.clone(), conversation, lane: whole, tell: false };
+    let reason = format!("the plugin panicked: chat {id}");
+    let rejected = vec![version::Rejected { version: "b".to_owned(), at: 1, reason }];
+    let sent_back = version::VersionRow { rejected, ..version::VersionRow::default() };
     let head = job::HeadRow {
         name: "j".to_owned(),
         conversation,
-        lane,
+        lane: whole,
         queued: 1,
         due: 0,
         attempts: 0,
@@ -296,27 +334,35 @@ async fn fill(room: &Room, id: i64) {
         params,
     };
     let group = json!({ "update_id": 9, "message": { "chat": { "id": -5 }, "from": { "id": id }, "text": "x" } });
-    let waiting = InboxRow { attempts: 0, not_before: 0, received: 1, event: update_of(&group) };
+    let waiting = InboxRow::new(update_of(&group), 1);
     let piece = [Recipient::Chat(ChatId(3)), Recipient::Chat(ChatId(id)), Recipient::Chat(ChatId(4))];
     let job_id = id.cast_unsigned() % 1_000;
     let puts = [
-        (fsm::key(BOT, &plugin, &conversation), state()),
-        (fsm::aside_key(BOT, &plugin, &conversation), state()),
-        (fsm::before_key(BOT, &plugin, &conversation), state()),
+        (fsm::key(BOT, &plugin, &conversation), state(44)),
+        (expiry::key(BOT, 44, &fsm::key(BOT, &plugin, &conversation)), end.encode()),
+        // Left behind by a state that was set anew.
+        (expiry::key(BOT, 43, &fsm::key(BOT, &plugin, &conversation)), end.encode()),
+        (fsm::aside_key(BOT, &plugin, &conversation), state(0)),
+        (fsm::before_key(BOT, &plugin, &conversation), state(0)),
         (kv::key(BOT, &plugin, kv::Scope::User(UserId(id)), "v"), value()),
         (kv::key(BOT, &plugin, kv::Scope::Chat(ChatId(id)), "v"), value()),
-        (timer::key(BOT, 99, job_id), timer_row.encode()),
-        (timer::index_key(BOT, &plugin, job_id), 99_u64.to_be_bytes().to_vec()),
         (job::head_key(BOT, &plugin, job_id), head.encode()),
         (job::payload_key(BOT, &plugin, job_id), id.to_string().into_bytes()),
         (job::unique_key(BOT, &plugin, &format!("once-{id}")), job_id.to_be_bytes().to_vec()),
         (chat::key(BOT, ChatId(id)), chat::ChatRow::default().encode()),
+        (album::key(BOT, ChatId(id)), albums.encode()),
+        (flood::key(BOT, lane), flood::FloodRow { until: 9 }.encode()),
+        (version::key(BOT, &PluginName::new(&format!("v{}", job_id))), sent_back.encode()),
         (broadcast::piece_key(BOT, job_id, 0), broadcast::encode_piece(&piece)),
     ];
-    let ops = puts.into_iter().map(|(key, value)| Op::Put { key, value }).chain([
+    let puts = puts.into_iter().chain(timer_row.rows(BOT, 99, job_id));
+    let ops = puts.map(|(key, value)| Op::Put { key, value }).chain([
         Op::Append { prefix: outbox::lane_prefix(BOT, lane), value: call.encode() },
-        Op::Append { prefix: inbox::lane_prefix(BOT, Lane::Chat(ChatId(-5))), value: waiting.encode() },
-        Op::Append { prefix: dead::bot_prefix(BOT), value: letter("shop", lane, message(id, 8, "x")).encode() },
+        Op::Append {
+            prefix: inbox::lane_prefix(BOT, EventLane::whole(Lane::Chat(ChatId(-5)))),
+            value: waiting.encode(),
+        },
+        Op::Append { prefix: dead::bot_prefix(BOT), value: letter("shop", whole, message(id, 8, "x")).encode() },
         Op::Append { prefix: unknown::bot_prefix(BOT), value: lost.encode() },
     ]);
     room.operator.store.commit(Commit { ops: ops.collect(), ..Commit::default() }).await.unwrap();
@@ -341,8 +387,9 @@ async fn an_erasure_leaves_no_trace_of_one_and_all_of_another() {
     let erased = room.operator.erase(&Erase { dry_run: false, ..order.clone() }).await.unwrap();
     assert_eq!(erased, counted);
     let kinds: Vec<u64> = erased.rows.values().copied().collect();
-    // States, aside, before, values, timer, job, event, call, dead letter, unknown call, chat, broadcast.
-    assert_eq!(kinds, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1], "{erased:?}");
+    // States, aside, before, values, timer, job, event, call, dead letter, unknown call, chat, broadcast, albums, ends,
+    // flood, version.
+    assert_eq!(kinds, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1], "{erased:?}");
     assert_eq!((traces(&store, one), erased.mentioned), (vec![note.escape_ascii().to_string()], 1));
     // Begun, and interrupted: the next start goes on with it.
     let begun = crate::store::rows::erasure::key(BOT, crate::store::rows::erasure::Subject::User(UserId(one)), true);

@@ -3,7 +3,7 @@
 //! Pure; a refusal says what to change, and where. Telegram takes method names in any case, so they are
 //! compared without it.
 
-use crate::domain::PluginName;
+use crate::domain::{Origin, OriginPattern, PluginName};
 
 /// These belong to the host: with them a plugin could take the bot's updates or end its session.
 const NEVER: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
@@ -15,6 +15,8 @@ pub struct Grants {
     pub methods: Option<Vec<String>>,
     /// Broadcasts.
     pub broadcast: Broadcasting,
+    /// Servers that it may send HTTP requests to, as far as it declares them too.
+    pub http: Vec<OriginPattern>,
 }
 
 /// Whether a plugin may send one call to many chats.
@@ -27,6 +29,45 @@ pub enum Broadcasting {
     Free,
     /// Also for the bot's Stars.
     Paid,
+}
+
+/// Where a plugin may send HTTP requests to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reach<'a> {
+    pub(super) plugin: &'a PluginName,
+    /// By its manifest.
+    pub(super) declared: &'a [OriginPattern],
+    /// By the operator.
+    pub(super) granted: &'a [OriginPattern],
+}
+
+impl Reach<'_> {
+    /// Decides about one server; the error is for the plugin's author and the operator.
+    pub(super) fn check(&self, origin: &Origin) -> Result<(), String> {
+        if !self.declared.iter().any(|pattern| pattern.matches(origin)) {
+            return Err(format!("the plugin does not declare {origin}: add \"{origin}\" to `http` of its manifest"));
+        }
+        if !self.granted.iter().any(|pattern| pattern.matches(origin)) {
+            return Err(self.mend(origin));
+        }
+        Ok(())
+    }
+
+    /// Whether the operator has granted this very server, and not only many at once.
+    pub(super) fn is_named(&self, origin: &Origin) -> bool {
+        self.granted.iter().any(|pattern| pattern.names(origin))
+    }
+
+    /// What the operator must do to allow it.
+    pub(super) fn mend(&self, origin: &impl std::fmt::Display) -> String {
+        format!("add \"{origin}\" to `grants.http` of [plugins.{}] in bot.toml", self.plugin)
+    }
+
+    /// What is declared and will not be allowed.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        let missing = |declared: &&OriginPattern| !self.granted.iter().any(|granted| granted.covers(declared));
+        self.declared.iter().filter(missing).map(|declared| self.mend(declared))
+    }
 }
 
 /// True for what can be the name of a method: nothing that could change the address of a call.

@@ -35,6 +35,12 @@ pub struct Limits {
     pub upload: u64,
     /// Bytes of the files that it fetches.
     pub download: u64,
+    /// Bytes of the body of one HTTP request, and of its answer.
+    pub http_bytes: u64,
+    /// HTTP requests.
+    pub http_calls: u32,
+    /// HTTP requests of all its runs in a minute.
+    pub http_per_minute: u32,
     /// Writes, timers and queued API calls.
     pub effects: u32,
     /// Bytes that the host holds for the run: what it reads from the store and what it writes.
@@ -86,6 +92,9 @@ impl Default for Limits {
             log: 64 << 10,
             upload: 50 << 20,
             download: 20 << 20,
+            http_bytes: 1 << 20,
+            http_calls: 16,
+            http_per_minute: 300,
             effects: 1_000,
             data: 16 << 20,
             jobs: JobLimits::default(),

@@ -1,9 +1,6 @@
 //! Calls to the Bot API whose answer a run waits for.
-//!
-//! They take effect at once, so they are the one thing that a second run of the same event must not repeat:
-//! the [`Journal`] remembers them, and answers for them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -99,85 +96,10 @@ pub enum CallError {
     Invalid(String),
 }
 
-/// The calls that the runs of one event have made. Clones share it; every attempt at the event must be given
-/// the same one.
-#[derive(Debug, Clone, Default)]
-pub struct Journal(Arc<Mutex<Vec<Entry>>>);
-
-#[derive(Debug)]
-struct Entry {
-    plugin: PluginName,
-    method: String,
-    params: String,
-    /// None while the call is under way, and for ever if its run ended before the answer came.
-    answer: Option<Result<String, CallError>>,
-}
-
-/// A run's place in the journal: which entries it has been answered from.
-#[derive(Debug, Default)]
-pub(super) struct Cursor(Vec<usize>);
-
-impl Journal {
-    /// What an earlier attempt was answered, if it made this call. A call made twice counts twice. `now` gives the
-    /// parameters of a call that names chats by ids that are not theirs any more.
-    pub(super) fn recall(
-        &self,
-        cursor: &mut Cursor,
-        plugin: &PluginName,
-        method: &str,
-        params: &str,
-        mut now: impl FnMut(&str) -> Option<String>,
-    ) -> Option<Result<String, CallError>> {
-        let entries = self.entries();
-        let mut wanted = None;
-        let found = entries.iter().enumerate().position(|(index, entry)| {
-            if cursor.0.contains(&index) || entry.plugin != *plugin || entry.method != method {
-                return false;
-            }
-            if entry.params == params {
-                return true;
-            }
-            let wanted: &String = wanted.get_or_insert_with(|| now(params).unwrap_or_else(|| params.to_owned()));
-            now(&entry.params).as_ref().unwrap_or(&entry.params) == wanted
-        })?;
-        cursor.0.push(found);
-        let lost = "an earlier attempt at this event ended before the answer came";
-        Some(entries[found].answer.clone().unwrap_or_else(|| Err(CallError::UnknownOutcome(lost.to_owned()))))
-    }
-
-    /// Notes that a call begins; answers with its place.
-    pub(super) fn begin(&self, cursor: &mut Cursor, plugin: &PluginName, method: &str, params: &str) -> usize {
-        let mut entries = self.entries();
-        entries.push(Entry {
-            plugin: plugin.clone(),
-            method: method.to_owned(),
-            params: params.to_owned(),
-            answer: None,
-        });
-        cursor.0.push(entries.len() - 1);
-        entries.len() - 1
-    }
-
-    /// Notes the answer. A call that certainly had no effect is forgotten: it may be made again.
-    pub(super) fn finish(&self, place: usize, answer: &Result<String, CallError>) {
-        let mut entries = self.entries();
-        match answer {
-            Ok(_) | Err(CallError::Refused { .. } | CallError::UnknownOutcome(_)) => {
-                entries[place].answer = Some(answer.clone());
-            }
-            // The places of the others must stay, so the entry does, with a method that no call has.
-            Err(_) => entries[place].method.clear(),
-        }
-    }
-
-    /// True if a call that was answered is such a one.
-    pub fn any(&self, is: impl Fn(&str, &str, &Result<String, CallError>) -> bool) -> bool {
-        let entries = self.entries();
-        entries.iter().any(|entry| entry.answer.as_ref().is_some_and(|answer| is(&entry.method, &entry.params, answer)))
-    }
-
-    fn entries(&self) -> std::sync::MutexGuard<'_, Vec<Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl CallError {
+    /// Whether the call may have taken effect, or was refused in a way that another call would be too.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::UnknownOutcome(_))
     }
 }
 
@@ -185,68 +107,16 @@ impl Journal {
 mod tests {
     use super::*;
 
-    const METHOD: &str = "sendMessage";
-
-    fn make(journal: &Journal, cursor: &mut Cursor, params: &str, answer: Result<String, CallError>) {
-        let plugin = PluginName::new("shop");
-        assert_eq!(journal.recall(cursor, &plugin, METHOD, params, |_| None), None);
-        let place = journal.begin(cursor, &plugin, METHOD, params);
-        journal.finish(place, &answer);
-    }
-
     #[test]
-    fn answers_each_call_of_an_earlier_attempt_once() {
-        let journal = Journal::default();
-        let plugin = PluginName::new("shop");
-        let mut first = Cursor::default();
-        make(&journal, &mut first, "{}", Ok("1".into()));
-        make(&journal, &mut first, "{}", Ok("2".into()));
-
-        let mut second = Cursor::default();
-        let mut recall = |params| journal.recall(&mut second, &plugin, METHOD, params, |_| None);
-        assert_eq!(recall("{\"a\":1}"), None);
-        assert_eq!(recall("{}"), Some(Ok("1".into())));
-        assert_eq!(recall("{}"), Some(Ok("2".into())));
-        assert_eq!(recall("{}"), None);
-        assert_eq!(journal.recall(&mut Cursor::default(), &PluginName::new("other"), METHOD, "{}", |_| None), None);
-    }
-
-    #[test]
-    fn forgets_what_had_no_effect_and_keeps_what_may_have_had() {
-        for (error, kept) in [
+    fn what_had_no_effect_may_be_called_again() {
+        for (error, is_final) in [
             (CallError::Refused { code: 400, description: "no".into(), kind: Refusal::Call }, true),
             (CallError::UnknownOutcome("cut".into()), true),
             (CallError::Flooded(Duration::from_secs(3)), false),
             (CallError::Unreachable("down".into()), false),
             (CallError::Denied("no".into()), false),
         ] {
-            let journal = Journal::default();
-            make(&journal, &mut Cursor::default(), "{}", Err(error.clone()));
-            let again = journal.recall(&mut Cursor::default(), &PluginName::new("shop"), METHOD, "{}", |_| None);
-            assert_eq!(again, kept.then_some(Err(error)));
+            assert_eq!(error.is_final(), is_final, "{error}");
         }
-    }
-
-    #[test]
-    fn a_call_that_names_a_group_by_its_old_id_is_the_same_call() {
-        let journal = Journal::default();
-        let plugin = PluginName::new("shop");
-        make(&journal, &mut Cursor::default(), r#"{"chat_id":-5}"#, Ok("1".into()));
-        let now = |params: &str| params.contains("-5}").then(|| params.replace("-5}", "-1005}"));
-        for (params, found) in
-            [(r#"{"chat_id":-1005}"#, true), (r#"{"chat_id":-5}"#, true), (r#"{"chat_id":-6}"#, false)]
-        {
-            let again = journal.recall(&mut Cursor::default(), &plugin, METHOD, params, now);
-            assert_eq!(again.is_some(), found, "{params}");
-        }
-    }
-
-    #[test]
-    fn a_call_whose_run_ended_early_has_an_unknown_outcome() {
-        let journal = Journal::default();
-        let plugin = PluginName::new("shop");
-        journal.begin(&mut Cursor::default(), &plugin, METHOD, "{}");
-        let again = journal.recall(&mut Cursor::default(), &plugin, METHOD, "{}", |_| None);
-        assert!(matches!(again, Some(Err(CallError::UnknownOutcome(_)))));
     }
 }

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 
 use self::guest::Guest;
 use super::*;
-use crate::domain::{BotId, ChatId, Conversation, Lane, PluginName};
-use crate::store::rows::{fsm, kv, outbox, timer};
+use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName};
+use crate::store::rows::{expiry, fsm, kv, outbox, timer};
 use crate::store::{Store, Tx};
 
 mod guest;
@@ -50,7 +50,7 @@ fn invocation() -> Invocation {
         now: NOW,
         seed: 1,
         conversation: conversation(),
-        lane: Lane::Chat(ChatId(7)),
+        lane: EventLane::whole(Lane::Chat(ChatId(7))),
         bot: BOT,
         matched: vec![],
         event: Event::Timer(timer),
@@ -83,6 +83,11 @@ impl Outbound for Telegram {
     }
 }
 
+/// A plugin that has this key, and does nothing.
+pub(crate) fn keyed(engine: &Engine, key: &str) -> Arc<Plugin> {
+    engine.load(name(), &Guest { key, ..Default::default() }.module(), settings()).unwrap()
+}
+
 /// An engine and a store, for one test.
 struct Bench {
     engine: Engine,
@@ -98,7 +103,7 @@ impl Bench {
 
     fn with_runs(max_runs: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::new(EngineSettings { max_runs, cache_dir: None }).unwrap();
+        let engine = Engine::new(EngineSettings { max_runs, cache_dir: None, http: HttpClient::new([]) }).unwrap();
         let store = Store::open(&folder.path().join("store")).unwrap();
         Self { engine, store, telegram: Arc::default(), folder }
     }
@@ -153,7 +158,7 @@ async fn what_a_run_asks_for_comes_true_together() {
     let row = timer::TimerRow::decode(&read(timer::key(BOT, NOW + 1_000, id))).unwrap();
     assert_eq!(
         (row.name.as_str(), row.payload.as_slice(), row.lane),
-        ("remind", &b"counter"[..], Lane::Chat(ChatId(7)))
+        ("remind", &b"counter"[..], EventLane::whole(Lane::Chat(ChatId(7))))
     );
     assert_eq!(read(timer::index_key(BOT, &name(), id)), (NOW + 1_000).to_be_bytes().as_slice());
     let queued = bench.store.scan_prefix(&outbox::lane_prefix(BOT, Lane::Chat(ChatId(7))), 10).unwrap();

@@ -12,8 +12,9 @@ use sha2::{Digest, Sha256};
 use super::api::Host;
 use super::bindings::PluginPre;
 use super::engine::Engine;
-use super::{Grants, Limits, Manifest, grants};
-use crate::domain::PluginName;
+use super::grants::{self, Reach};
+use super::{Grants, Limits, Manifest};
+use crate::domain::{OriginPattern, PluginName};
 use crate::i18n::{Catalogs, Value};
 
 /// Tells versions apart: the beginning of the SHA-256 of the plugin's file, in hexadecimal.
@@ -89,6 +90,10 @@ pub(super) struct Context {
     pub(super) limits: Limits,
     /// The methods that the manifest declares.
     pub(super) methods: Vec<String>,
+    /// The origins that the manifest declares.
+    pub(super) http: Vec<OriginPattern>,
+    /// Whether the plugin wants to hear of the end of states.
+    pub(super) tells_expired: bool,
     /// The version of the states that the plugin writes; 0 when it keeps none.
     pub(super) state_version: u32,
     pub(super) catalogs: Catalogs,
@@ -128,9 +133,13 @@ impl fmt::Debug for Plugin {
 }
 
 impl Context {
-    /// Methods that the plugin declares and will not be let call.
+    /// Methods and servers that the plugin declares and will not be let call.
     pub(super) fn warnings(&self) -> Vec<String> {
+        let reach = Reach { plugin: &self.name, declared: &self.http, granted: &self.grants.http };
         let exact = self.methods.iter().filter(|method| !method.ends_with('*'));
-        exact.filter_map(|method| grants::check(&self.name, &self.methods, &self.grants, method).err()).collect()
+        exact
+            .filter_map(|method| grants::check(&self.name, &self.methods, &self.grants, method).err())
+            .chain(reach.warnings())
+            .collect()
     }
 }

@@ -20,6 +20,7 @@ use tokio::time::{self, Instant};
 use super::{Sender, Shared};
 use crate::domain::Lane;
 use crate::telegram::{Refusal, lane_of};
+use crate::whose;
 
 /// What the host answers queries with.
 pub const METHOD: &str = "answerCallbackQuery";
@@ -130,7 +131,7 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
             && let Some((lane, params)) = { queries.state().take_due(now) }
         {
             let shared = shared.clone();
-            calls.spawn(async move { acknowledge(&shared, lane, params).await });
+            calls.spawn(whose::same(async move { acknowledge(&shared, lane, params).await }));
         }
         let next = queries.state().due.front().map(|(due, _)| *due).filter(|_| calls.len() < MOST_AT_ONCE);
         tokio::select! {

@@ -21,8 +21,9 @@ use tokio::time::Instant;
 
 use super::schedule::Schedule;
 use super::weight::weight_of;
+use crate::chats::Chats;
 use crate::clock::unix_millis;
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, ChatId, Lane};
 use crate::store::rows::broadcast::{
     self as rows, Cursor, Failure, FailureKind, HeadRow, OpenRow, PAGE, PRICE, ProgressRow, Recipient, Wanted, WishRow,
 };
@@ -85,6 +86,7 @@ pub(super) struct Broadcasts {
     store: Store,
     bot: BotId,
     process: u64,
+    chats: Chats,
     jobs: BTreeMap<u64, Job>,
     /// Rows that nobody needs any more: from this key on, to that.
     waste: VecDeque<(Vec<u8>, Vec<u8>)>,
@@ -102,8 +104,10 @@ struct Job {
     in_lanes: usize,
     /// The rest of the piece that the cursor is in, and who is known to be gone, where that is known already.
     piece: VecDeque<(Recipient, Option<bool>)>,
+    /// The groups and channels of the list by their ids, sorted; once somebody has to look for one.
+    groups: Option<Vec<ChatId>>,
     /// Known chats are counted up to here; `None` when all are.
-    counted: Option<Option<crate::domain::ChatId>>,
+    counted: Option<Option<ChatId>>,
     /// The last page of failures, if it is not full.
     page: Vec<Failure>,
     page_changed: bool,
@@ -172,8 +176,8 @@ pub(super) fn lane(to: &Recipient) -> Lane {
 }
 
 impl Broadcasts {
-    pub(super) fn new(store: Store, bot: BotId, process: u64) -> Self {
-        Self { store, bot, process, jobs: BTreeMap::new(), waste: VecDeque::new(), busy: true }
+    pub(super) fn new(store: Store, bot: BotId, process: u64, chats: Chats) -> Self {
+        Self { store, bot, process, chats, jobs: BTreeMap::new(), waste: VecDeque::new(), busy: true }
     }
 
     /// Takes recipients from the lists, puts those into their lanes whose time has come, ends what is over. What the
@@ -432,8 +436,10 @@ impl Broadcasts {
 }
 
 /// Puts somebody who is parked into his lane, or parks him again if that is not free soon.
-fn hand(id: u64, job: &mut Job, number: u64, schedule: &mut Schedule, now: Instant) {
+fn hand(id: u64, job: &mut Job, number: u64, chats: &Chats, schedule: &mut Schedule, now: Instant) {
     let Some(open) = job.open.get_mut(&number) else { return };
+    // Calls to a chat keep one order and one pace, whichever name they know it by.
+    open.lane = chats.lane(lane(&open.to));
     let free_at = schedule.free_at(open.lane, now);
     if free_at > now + SOON {
         return park(job, number, free_at);

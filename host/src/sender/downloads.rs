@@ -21,6 +21,7 @@ use crate::backoff;
 use crate::files::{Fetched, Files};
 use crate::plugin::CallError;
 use crate::telegram::{DownloadError, Error, Refusal};
+use crate::whose;
 
 /// At a time; more would only share the line.
 const AT_ONCE: usize = 8;
@@ -88,7 +89,7 @@ impl Sender {
         let (done, job) = watch::channel(None);
         jobs.insert(key.clone(), job.clone());
         let shared = self.shared.clone();
-        tokio::spawn(async move {
+        tokio::spawn(whose::same(async move {
             let outcome = fetch(&shared, &key.0, limit).await;
             let word = if outcome.is_ok() { "ok" } else { "failed" };
             counter!("botyard_downloads_total", "outcome" => word).increment(1);
@@ -99,7 +100,7 @@ impl Sender {
                 time::sleep(KEEP).await;
             }
             shared.downloads.jobs().remove(&key);
-        });
+        }));
         job
     }
 }

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
+use self::deliver::deliver;
 use super::action::{self, Action, Actions};
-use super::attempt::attempt;
 use super::broadcast::gate::Gate;
 use super::broadcast::{Broadcasts, Cast};
 use super::decide::{self, History, Next};
@@ -19,18 +19,19 @@ use super::floods::Floods;
 use super::ledger::Ledger;
 use super::schedule::{End, Paused, Schedule, Work};
 use super::weight::weight_of;
-use super::{CALL_DEADLINE, Shared, backlog, edits};
+use super::{Shared, backlog};
 use crate::clock::unix_millis;
 use crate::domain::Lane;
 use crate::store::rows::file::{self, Attached, Hash};
-use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow};
+use crate::store::rows::outbox::{self, Delivery, OutboxRow};
 use crate::store::rows::unknown::UnknownRow;
-use crate::store::{self, Commit, CommitError, Op};
-use crate::telegram::{self, Error};
-
-mod chats;
+use crate::store::{self, Commit, Op};
+use crate::telegram::Error;
+use crate::whose;
 
 mod cast;
+mod chats;
+mod deliver;
 
 /// What is in flight may take so long to end after the stop signal.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -109,7 +110,7 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         actions: Actions::default(),
         floods: Floods::default(),
         lanes_changed: shared.chats.lanes_changed(),
-        broadcasts: Broadcasts::new(shared.store.clone(), shared.bot, shared.process),
+        broadcasts: Broadcasts::new(shared.store.clone(), shared.bot, shared.process, shared.chats.clone()),
         gate: Arc::default(),
     };
     this.gate.set(&settings);
@@ -165,15 +166,10 @@ impl Loop<'_> {
             tracing::info!(chats = backlog.len(), "going on with the calls that were waiting");
         }
         let now = Instant::now();
-        let unix_now = unix_millis();
+        self.wait_on(now)?;
         for waiting in backlog {
             self.backlog_end = self.backlog_end.max(waiting.last);
             self.join_lane(waiting.lane, now);
-            if waiting.not_before > unix_now {
-                let until = now + Duration::from_millis(waiting.not_before - unix_now);
-                self.schedule.block(waiting.lane, until, now);
-                self.note_wait(waiting.lane, until, now);
-            }
             self.schedule.add(waiting.lane, waiting.head, waiting.last, waiting.priority, now);
         }
         self.look_at_broadcasts()
@@ -200,13 +196,12 @@ impl Loop<'_> {
             self.schedule.reconfigure(settings, now);
             self.gate.set(settings);
         }
-        self.floods.forget_past(now);
+        self.forget_waits(now);
         self.join_lanes(now);
         self.queued += committed.len() as u64;
         for (lane, number, priority) in committed {
             self.join_lane(lane, now);
             self.schedule.add(lane, number, number, priority, now);
-            self.pass_on(lane, number, now);
         }
         for (lane, direct) in direct {
             self.join_lane(lane, now);
@@ -223,26 +218,26 @@ impl Loop<'_> {
             return action.dropped();
         }
         let shared = self.shared.clone();
-        self.calls.spawn(async move {
+        self.calls.spawn(whose::same(async move {
             let result = shared.client.call("sendChatAction", action.params.clone(), action::DEADLINE).await;
             Done::Action { action, result }
-        });
+        }));
     }
 
     fn start(&mut self, work: Work) {
         let shared = self.shared.clone();
         match work {
             Work::Row { lane, number } => {
-                self.calls.spawn(async move {
+                self.calls.spawn(whose::same(async move {
                     let ending = deliver(&shared, lane, number).await;
                     Done::Row { lane, number, ending }
-                });
+                }));
             }
             Work::Direct { lane, direct } => {
-                self.calls.spawn(async move {
+                self.calls.spawn(whose::same(async move {
                     let result = direct.make(&shared, lane).await;
                     Done::Direct { lane, direct, result }
-                });
+                }));
             }
             Work::Cast { lane, cast } => self.start_cast(lane, cast),
         }
@@ -284,7 +279,7 @@ impl Loop<'_> {
             }
             Ending::Superseded(row) => {
                 counter!("botyard_send_dropped_total", "reason" => "superseded").increment(1);
-                self.row_done(lane, number, &row.files, 0, now);
+                self.row_void(lane, number, &row.files, 0, now);
             }
             Ending::Missing => self.row_over(lane, number, 0, now),
             Ending::Unreadable(error) => {
@@ -314,7 +309,7 @@ impl Loop<'_> {
                 tracing::warn!(%plugin, chat_id, event = row.event, "{error}");
                 counter!("botyard_send_dropped_total", "reason" => error.outcome()).increment(1);
                 self.note_refusal(lane, params, error);
-                self.row_done(lane, number, &row.files, 1, now);
+                self.row_void(lane, number, &row.files, 1, now);
             }
             Next::GiveUp => {
                 let maybe_sent = self.schedule.is_ambiguous(lane);
@@ -332,19 +327,12 @@ impl Loop<'_> {
             Next::Retry(wait) => {
                 self.note_trouble(error);
                 tracing::debug!(%plugin, chat_id, event = row.event, %error, ?wait, "a queued call will be tried again");
-                if row.delivery == Delivery::AtMostOnce {
-                    // It certainly did not reach Telegram: the next process may make it as well.
-                    self.rewrite(lane, number, |row| row.begun = 0);
-                }
+                self.not_begun(lane, number, row);
                 self.schedule.finish(lane, End::RowStays, weight, Some(now + wait), now);
             }
             Next::Flood(wait) => {
                 self.note_flood(lane, wait, now);
-                let until = unix_millis().saturating_add(millis(wait));
-                self.rewrite(lane, number, |row| {
-                    row.not_before = row.not_before.max(until);
-                    row.begun = 0;
-                });
+                self.not_begun(lane, number, row);
                 self.schedule.finish(lane, End::RowStays, 1, Some(now + wait), now);
             }
             Next::Halt(wait) => {
@@ -439,46 +427,66 @@ impl Loop<'_> {
 
     /// The row is over and leaves the store.
     fn row_done(&mut self, lane: Lane, number: u64, files: &[Attached], weight: u32, now: Instant) {
+        self.remove(lane, number, files);
+        self.row_over(lane, number, weight, now);
+    }
+
+    /// The row leaves the store, and was not delivered. Nor is what goes on with its text: nobody could read it.
+    fn row_void(&mut self, lane: Lane, number: u64, files: &[Attached], weight: u32, now: Instant) {
+        self.remove(lane, number, files);
+        let mut last = number;
+        while let Some((follower, row)) = self.follower(lane, last) {
+            counter!("botyard_send_dropped_total", "reason" => "rest").increment(1);
+            tracing::debug!(plugin = %row.plugin, chat_id = chat_of(lane), event = row.event, "the rest of a text goes with its beginning");
+            self.remove(lane, follower, &row.files);
+            self.row_left(last);
+            last = follower;
+        }
+        self.row_over(lane, last, weight, now);
+    }
+
+    fn remove(&mut self, lane: Lane, number: u64, files: &[Attached]) {
         self.ops.push(Op::Delete { key: outbox::key(self.shared.bot, lane, number) });
         for file in files {
             self.ops.push(Op::Delete { key: file::reference(self.shared.bot, file) });
             self.let_go.push(file.hash);
         }
-        self.row_over(lane, number, weight, now);
     }
 
-    fn row_over(&mut self, lane: Lane, number: u64, weight: u32, now: Instant) {
+    /// The row behind this one, if it goes on with its text. Both are of one commit, and as durable as each other.
+    fn follower(&self, lane: Lane, number: u64) -> Option<(u64, OutboxRow)> {
+        let last = self.schedule.last_row(lane);
+        // What can't be read says so when it is its turn.
+        let (next, _) = backlog::next(&self.shared.store, self.shared.bot, lane, number, last).ok()??;
+        let value = self.shared.store.get(&outbox::key(self.shared.bot, lane, next)).ok()??;
+        OutboxRow::decode(&value).ok().filter(|row| row.follows).map(|row| (next, row))
+    }
+
+    fn row_left(&mut self, number: u64) {
         if number > self.backlog_end {
             self.queued = self.queued.saturating_sub(1);
         }
+    }
+
+    fn row_over(&mut self, lane: Lane, number: u64, weight: u32, now: Instant) {
+        self.row_left(number);
         let last = self.schedule.last_row(lane);
         let next = backlog::next(&self.shared.store, self.shared.bot, lane, number, last).unwrap_or_else(|error| {
             tracing::error!(%error, "the outbox can't be read, its rows wait for the next start");
             None
         });
         self.schedule.finish(lane, End::RowDone(next), weight, None, now);
-        if let Some((number, _)) = next {
-            self.pass_on(lane, number, now);
-        }
     }
 
-    /// The deadline of a flood must hold over a restart, whichever row is the first of its lane.
-    fn pass_on(&mut self, lane: Lane, number: u64, now: Instant) {
-        if let Some((head, until)) = self.schedule.blocked_head(lane, now)
-            && head == number
-        {
-            let until = unix_millis().saturating_add(millis(until - now));
-            self.rewrite(lane, number, |row| row.not_before = row.not_before.max(until));
+    /// The call certainly had no effect: the next process may make it as well.
+    fn not_begun(&mut self, lane: Lane, number: u64, row: &OutboxRow) {
+        if row.delivery != Delivery::AtMostOnce {
+            return;
         }
-    }
-
-    /// Writes into a row what must hold over a restart.
-    fn rewrite(&mut self, lane: Lane, number: u64, change: impl FnOnce(&mut OutboxRow)) {
         let key = outbox::key(self.shared.bot, lane, number);
         let row = self.shared.store.get(&key).ok().flatten().and_then(|value| OutboxRow::decode(&value).ok());
-        if let Some(mut row) = row {
-            change(&mut row);
-            self.ops.push(Op::Put { key, value: row.encode() });
+        if let Some(row) = row {
+            self.ops.push(Op::Put { key, value: OutboxRow { begun: 0, ..row }.encode() });
         }
     }
 
@@ -521,10 +529,6 @@ impl Loop<'_> {
         let paused = self.schedule.flooded(lane, now + wait, now);
         self.note_wait(lane, now + wait, now);
         self.casts_blocked(lane, now + wait, now);
-        // A direct call has no row of its own to remember it.
-        if let Some((head, _)) = self.schedule.blocked_head(lane, now) {
-            self.pass_on(lane, head, now);
-        }
         match paused {
             Some(Paused::Bulk) => tracing::warn!("several chats are flooded: bulk waits"),
             Some(Paused::Replies) => tracing::error!("Telegram floods all that is sent: replies wait as well"),
@@ -563,77 +567,6 @@ impl Loop<'_> {
             tracing::warn!(calls = self.calls.len(), "stopping with calls in flight; they will be sent again");
         }
         self.write();
-    }
-}
-
-/// Makes the call of one row.
-async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
-    let mut row = match shared.store.get(&outbox::key(shared.bot, lane, number)) {
-        Ok(Some(value)) => match OutboxRow::decode(&value) {
-            Ok(row) => Box::new(row),
-            Err(error) => return Ending::Unreadable(error.to_string()),
-        },
-        Ok(None) => return Ending::Missing,
-        Err(error) => return Ending::StoreFailed(error),
-    };
-    let begun_before = row.begun != 0 && row.begun != shared.process;
-    match edits::is_superseded(&shared.store, shared.bot, lane, number, &row) {
-        Ok(true) if !begun_before => return Ending::Superseded(row),
-        Ok(_) => {}
-        Err(error) => return Ending::StoreFailed(error),
-    }
-    if row.delivery == Delivery::AtMostOnce {
-        if begun_before {
-            let params = Bytes::from(std::mem::take(&mut row.params));
-            return Ending::Interrupted(row, params);
-        }
-        if let Err(error) = mark_begun(shared, lane, number, &mut row).await {
-            return Ending::StoreFailed(error);
-        }
-    }
-    let params = Bytes::from(std::mem::take(&mut row.params));
-    match attempt(shared, lane, &row.method, params.clone(), &row.files, CALL_DEADLINE).await {
-        Err(error) if row.fallback == Fallback::Plain && error.is_bad_markup() => {
-            without_markup(shared, lane, number, row, params, error).await
-        }
-        result => Ending::Called(row, params, result.map(drop)),
-    }
-}
-
-/// Takes the markup out of a row that was refused for it, durably, so that it is tried once and no more.
-async fn without_markup(
-    shared: &Shared,
-    lane: Lane,
-    number: u64,
-    mut row: Box<OutboxRow>,
-    params: Bytes,
-    error: Error,
-) -> Ending {
-    let Some(plain) = std::str::from_utf8(&params).ok().and_then(telegram::plain) else {
-        return Ending::Called(row, params, Err(error));
-    };
-    // What was refused has had no effect: nobody has begun.
-    (row.params, row.fallback, row.begun) = (plain, Fallback::Tried, 0);
-    match write_row(shared, lane, number, &row).await {
-        Ok(()) => Ending::Plain(row, error),
-        Err(error) => Ending::StoreFailed(error),
-    }
-}
-
-/// Writes into the row, durably, that the call begins. Also when it says so already: what takes the mark away may be
-/// on its way to the store.
-async fn mark_begun(shared: &Shared, lane: Lane, number: u64, row: &mut OutboxRow) -> Result<(), store::Error> {
-    row.begun = shared.process;
-    write_row(shared, lane, number, row).await
-}
-
-/// Answers once the row is on disk.
-async fn write_row(shared: &Shared, lane: Lane, number: u64, row: &OutboxRow) -> Result<(), store::Error> {
-    let ops = vec![Op::Put { key: outbox::key(shared.bot, lane, number), value: row.encode() }];
-    match shared.store.commit(Commit { ops, ..Commit::default() }).await {
-        Ok(receipt) => receipt.durable().await,
-        Err(CommitError::Store(error)) => Err(error),
-        Err(CommitError::Conflict { .. }) => unreachable!("a commit that has read nothing"),
     }
 }
 

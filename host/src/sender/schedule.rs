@@ -210,12 +210,6 @@ impl Schedule {
         self.lanes.get(&id).is_some_and(|lane| lane.ambiguous)
     }
 
-    /// The first row of a lane, and until when nothing of the lane goes, where there is such a time.
-    pub(super) fn blocked_head(&self, id: Lane, now: Instant) -> Option<(u64, Instant)> {
-        let lane = self.lanes.get(&id)?;
-        Some((lane.head?, lane.blocked_until.filter(|until| *until > now)?))
-    }
-
     /// A call was flooded, and nothing of its lane goes before `until`; to be told before its end. Answers with what is
     /// paused because this was one flood too many.
     pub(super) fn flooded(&mut self, id: Lane, until: Instant, now: Instant) -> Option<Paused> {

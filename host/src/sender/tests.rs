@@ -191,12 +191,12 @@ impl Bench {
                 params,
                 priority: *priority,
                 attempts: 0,
-                not_before: 0,
                 queued: crate::clock::unix_millis(),
                 delivery: Delivery::AtLeastOnce,
                 begun: 0,
                 files: Vec::new(),
                 fallback: Fallback::None,
+                follows: false,
             };
             change(&mut row);
             ops.push(Op::Append { prefix: outbox::lane_prefix(BOT, lane), value: row.encode() });

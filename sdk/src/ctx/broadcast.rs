@@ -187,10 +187,13 @@ impl<'run> Broadcast<'run> {
                 chats
                     .into_iter()
                     .map(|chat| match chat {
-                        ChatTarget::Id(id) => wit::Recipient::Chat(id),
-                        ChatTarget::Name(name) => wit::Recipient::Name(name),
+                        ChatTarget::Id(id) => Ok(wit::Recipient::Chat(id)),
+                        ChatTarget::Name(name) => Ok(wit::Recipient::Name(name)),
+                        ChatTarget::Topic(..) => {
+                            Err(CallError::Invalid("a broadcast goes to chats; a topic is none".to_owned()))
+                        }
                     })
-                    .collect(),
+                    .collect::<Result<_, _>>()?,
             ),
         };
         Ok(host::broadcast_start(&to, &self.method, &params, &self.options)?)

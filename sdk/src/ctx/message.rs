@@ -196,7 +196,7 @@ impl<'run> Message<'run> {
 impl Drop for Message<'_> {
     fn drop(&mut self) {
         if let Some(params) = self.params.take() {
-            self.run.queue(self.method, &params.finish(), self.options);
+            self.run.push(self.method, &params.finish(), self.options);
         }
         if let Some(problem) = self.problem.take() {
             self.run.fail(problem);

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use crate::bindings::botyard::broadcast::broadcasts::{self as broadcast, BroadcastError};
 use crate::bindings::botyard::files::files::Info;
+use crate::bindings::botyard::http::client as http;
 use crate::bindings::botyard::i18n::catalogs::Value as Argument;
 use crate::bindings::botyard::jobs::jobs::{JobError, Options as JobOptions, Report as JobReport};
 use crate::bindings::botyard::log::log::Level;
+use crate::bindings::botyard::schedule::timers::{Entry, Misfire, Owner, Rule};
 use crate::bindings::botyard::storage::key_value::Scope;
 use crate::bindings::botyard::telegram::bot_api::{CallError, Options, Refusal, RefusalKind};
 use crate::bindings::botyard::telegram::chats::KnownChat;
@@ -27,7 +29,10 @@ pub(crate) struct World {
     pub(crate) chats: BTreeMap<i64, KnownChat>,
     /// By id, all that were begun.
     pub(crate) broadcasts: BTreeMap<u64, Broadcast>,
-    pub(crate) timers: BTreeMap<u64, (String, u64, Vec<u8>)>,
+    pub(crate) timers: BTreeMap<u64, (Owner, Entry)>,
+    pub(crate) requests: Vec<http::Request>,
+    /// What HTTP requests are answered with, oldest first.
+    pub(crate) responses: VecDeque<Result<http::Response, http::Error>>,
     pub(crate) timer_count: u64,
     /// By id, all that wait.
     pub(crate) jobs: BTreeMap<u64, Queued>,
@@ -286,6 +291,31 @@ pub(crate) fn increment(scope: Scope, key: &str, by: i64) -> Result<i64, String>
     })
 }
 
+pub(crate) fn compare_and_set(
+    scope: Scope,
+    key: &str,
+    expected: Option<&[u8]>,
+    new: Option<&[u8]>,
+) -> Result<bool, String> {
+    if get(scope, key).as_deref() != expected {
+        return Ok(false);
+    }
+    match new {
+        Some(value) => set(scope, key, value, None)?,
+        None => delete(scope, key),
+    }
+    Ok(true)
+}
+
+/// Without an answer that the test has given, the network is down.
+pub(crate) fn http_send(request: &http::Request) -> Result<http::Response, http::Error> {
+    with(|world| {
+        world.requests.push(request.clone());
+        let down = || Err(http::Error::Unreachable("the test has given no answer: `Bot::answer`".to_owned()));
+        world.responses.pop_front().unwrap_or_else(down)
+    })
+}
+
 pub(crate) fn scan(scope: Scope, prefix: &str, after: Option<&str>, limit: u32) -> Vec<(String, Vec<u8>)> {
     let (kind, id, prefix) = row(scope, prefix);
     with(|world| {
@@ -305,11 +335,56 @@ pub(crate) fn timer_after(name: &str, delay_ms: u64, payload: &[u8]) -> Result<u
 }
 
 pub(crate) fn timer_at(name: &str, unix_ms: u64, payload: &[u8]) -> Result<u64, String> {
+    set_timer(name, unix_ms, Rule::Once, Owner::Conversation, payload)
+}
+
+fn set_timer(name: &str, due: u64, rule: Rule, owner: Owner, payload: &[u8]) -> Result<u64, String> {
     with(|world| {
+        if !matches!(rule, Rule::Once) {
+            let is_same = |(other, entry): &(Owner, Entry)| *other == owner && entry.name == name;
+            world.timers.retain(|_, timer| matches!(timer.1.rule, Rule::Once) || !is_same(timer));
+        }
         world.timer_count += 1;
-        world.timers.insert(world.timer_count, (name.to_owned(), unix_ms, payload.to_vec()));
-        Ok(world.timer_count)
+        let id = world.timer_count;
+        let entry = Entry { id, name: name.to_owned(), due, rule, payload: payload.to_vec() };
+        world.timers.insert(id, (owner, entry));
+        Ok(id)
     })
+}
+
+/// No time passes here, so when it is due does not matter; nor is the expression read.
+pub(crate) fn timer_cron(
+    name: &str,
+    expression: &str,
+    zone: &str,
+    _misfire: Misfire,
+    owner: Owner,
+    payload: &[u8],
+) -> Result<u64, String> {
+    let rule = Rule::Cron((expression.to_owned(), zone.to_owned()));
+    set_timer(name, crate::test::NOW, rule, owner, payload)
+}
+
+pub(crate) fn timer_every(
+    name: &str,
+    interval_ms: u64,
+    _misfire: Misfire,
+    owner: Owner,
+    payload: &[u8],
+) -> Result<u64, String> {
+    set_timer(name, crate::test::NOW + interval_ms, Rule::EveryMs(interval_ms), owner, payload)
+}
+
+pub(crate) fn timer_cancel_by_name(name: &str, owner: Owner) -> u32 {
+    with(|world| {
+        let before = world.timers.len();
+        world.timers.retain(|_, (other, entry)| *other != owner || entry.name != name);
+        u32::try_from(before - world.timers.len()).unwrap_or(u32::MAX)
+    })
+}
+
+pub(crate) fn timer_list(owner: Owner) -> Vec<Entry> {
+    with(|world| world.timers.values().filter(|(other, _)| *other == owner).map(|(_, entry)| entry.clone()).collect())
 }
 
 pub(crate) fn timer_cancel(id: u64) -> bool {

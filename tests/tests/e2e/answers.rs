@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use botyard::domain::{ChatId, Lane};
+use botyard::domain::{ChatId, EventLane, Lane};
 use botyard::simulator::{ALICE, BOTIR, Simulator};
 use botyard::store::rows::inbox::{self, InboxRow, StoredEvent};
 use botyard::store::{Commit, Op, Store};
@@ -115,6 +115,23 @@ async fn nothing_is_acknowledged_early_where_that_is_turned_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_whose_user_ends_the_conversation_is_answered() {
+    let simulator = simulator().await;
+    let mut host = host(&simulator, "acknowledge_callbacks = \"0s\"");
+    ask(&simulator, ALICE, "/buttons").await;
+    let begun = Instant::now();
+    let query = press(&simulator, "slow-answered");
+    host.wait_until("it is taken in", |host| host.metrics().sum("botyard_updates_total", &["callback_query"]) >= 1.0);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(ask(&simulator, ALICE, "/cancel").await, "Cancelled.");
+    answered(&simulator, &query).await;
+    assert!(begun.elapsed() < Duration::from_millis(2_900), "the handler was ended: {:?}", begun.elapsed());
+    host.settle();
+    assert_eq!(answers(&simulator, &query), [None], "by the host");
+    assert_eq!(host.metrics().sum("botyard_events_total", &["outcome=\"dead\""]), 1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_that_came_too_late_to_be_handled_is_answered_too() {
     let simulator = simulator().await;
     let mut host = host(&simulator, "");
@@ -125,8 +142,8 @@ async fn one_that_came_too_late_to_be_handled_is_answered_too() {
             "from": { "id": ALICE }, "message": { "message_id": 1, "chat": { "id": ALICE } } } });
         let received = u64::try_from(now).expect("it fits") - seconds * 1000;
         let event = StoredEvent::Update(raw.to_string().into_bytes());
-        let row = InboxRow { attempts: 0, not_before: 0, received, event };
-        Op::Append { prefix: inbox::lane_prefix(BOT, Lane::Chat(ChatId(ALICE))), value: row.encode() }
+        let row = InboxRow::new(event, received);
+        Op::Append { prefix: inbox::lane_prefix(BOT, EventLane::whole(Lane::Chat(ChatId(ALICE)))), value: row.encode() }
     };
     let store = Store::open(&host.store_dir()).expect("the host has stopped");
     let ops = vec![tap("a day", 86_400), tap("minutes", 300)];

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use botyard::simulator::{ALICE, BOTIR, Bulk, Simulator};
+use botyard::store::Store;
+use botyard::store::rows::timer;
 use botyard_tests::{Host, guest, plugin};
 use tempfile::TempDir;
 
 use super::operator::{botyard, done, json, state};
-use super::support::{ask, builder, chats, dead_letters, delivered, simulator};
+use super::support::{BOT, ask, builder, chats, dead_letters, delivered, next, simulator};
 
 /// A host whose plugin's file can be replaced.
 struct Scene {
@@ -180,4 +182,21 @@ async fn a_plugin_that_fails_event_after_event_is_given_a_rest() {
     host.stop();
     let dead = dead_letters(&host).len();
     assert!((10..40).contains(&dead), "{dead}: those under way when the tenth failed, and no more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_version_on_trial_declares_recurs_until_it_goes() {
+    let mut scene = Scene::new(&format!("config = {{ ring = {ALICE} }}")).await;
+    scene.save("reaches");
+    scene.wait_for_state("trial");
+    let rings = || scene.simulator.bot_messages(ALICE).iter().any(|message| message.text() == "ring");
+    assert!(scene.simulator.wait_until(Duration::from_secs(10), rings).await, "its schedule");
+    assert_eq!(scene.ask(BOTIR, "/hold tea").await, "held");
+    assert_eq!(next(&scene.simulator, BOTIR, 1).await, "tea is over", "it hears of the end of its state");
+
+    done(&scene.host, &["plugin", "rollback", "steps"]);
+    scene.host.settle();
+    scene.host.stop();
+    let store = Store::open(&scene.host.store_dir()).expect("the host has stopped");
+    assert_eq!(store.scan_prefix(&timer::declared_prefix(BOT), 10).expect("a sound store"), []);
 }

@@ -15,13 +15,22 @@ function element(name, props = {}, ...children) {
   return made;
 }
 
+/// Which bot is meant, where there are several; none before that is known.
+let bot;
+
+/// The path with the bot that is meant.
+function ofBot(path) {
+  if (bot === undefined || !path.startsWith("/api/") || path === "/api/host") return path;
+  return `${path}${path.includes("?") ? "&" : "?"}bot=${encodeURIComponent(bot)}`;
+}
+
 async function ask(path, body) {
   const options = body === undefined ? {} : {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
   };
-  const answer = await fetch(path, { ...options, cache: "no-store" });
+  const answer = await fetch(ofBot(path), { ...options, cache: "no-store" });
   const said = await answer.json();
   if (!answer.ok && path !== "/readyz") throw new Error(said.error ?? `the host answers with ${answer.status}`);
   return said;
@@ -121,7 +130,25 @@ function replace(id, items) {
   return list.replaceChildren(...items);
 }
 
+/// Offers the bots to choose from, if there are several.
+async function choose() {
+  const { bots } = await ask("/api/host");
+  const names = bots.map(({ name }) => name);
+  const which = byId("which");
+  which.hidden = names.length < 2;
+  if (which.hidden) {
+    bot = undefined;
+    return;
+  }
+  if (!names.includes(bot)) bot = names[0];
+  const label = ({ name, ready }) => (ready ? name : `${name} (not ready)`);
+  const wanted = bots.map((one) => element("option", { value: one.name, textContent: label(one) }));
+  if (document.activeElement !== which) which.replaceChildren(...wanted);
+  which.value = bot;
+}
+
 async function refresh() {
+  await choose();
   const [readiness, summary, broadcasts, plugins] = await Promise.all([
     ask("/readyz"), ask("/api/summary"), ask("/api/broadcasts?limit=30"), ask("/api/plugins"),
   ]);
@@ -148,5 +175,9 @@ async function run() {
   setTimeout(run, EVERY);
 }
 
+byId("which").addEventListener("change", ({ target }) => {
+  bot = target.value;
+  refresh().catch(trouble);
+});
 document.addEventListener("visibilitychange", () => document.hidden || refresh().catch(trouble));
 run();

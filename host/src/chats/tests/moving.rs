@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{Conversation, PluginName, ThreadId, UserId};
+use crate::domain::{Conversation, EventLane, Part, PluginName, ThreadId, UserId};
+use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::kv::{self, Scope, ValueRow};
 use crate::store::rows::moved::{self, MovedRow};
-use crate::store::rows::timer::{self, TimerRow};
+use crate::store::rows::timer::{self, Owner, TimerRow};
 
 const OTHER: ChatId = ChatId(-78);
 
@@ -21,14 +22,15 @@ struct Kept {
     what: What,
     chat: Option<ChatId>,
     content: u8,
-    expired: bool,
+    /// Unix milliseconds; 0 for never, 1 for long ago.
+    expires: u64,
 }
 
 #[derive(Debug, Clone)]
 enum What {
     State { aside: bool, user: Option<i64>, thread: Option<i64> },
     Value(String),
-    Timer { due: u64, id: u64, lane: Lane },
+    Timer { due: u64, id: u64, lane: EventLane, owner: Owner },
 }
 
 fn stays(chat: ChatId) -> ChatId {
@@ -40,31 +42,46 @@ fn moves(chat: ChatId) -> ChatId {
 }
 
 impl Kept {
-    /// Its row, with every chat being what it is now.
-    fn row(&self, now: fn(ChatId) -> ChatId) -> (Vec<u8>, Vec<u8>) {
+    /// What tells it from everything else.
+    fn key(&self, now: fn(ChatId) -> ChatId) -> Vec<u8> {
+        self.rows(now).swap_remove(0).0
+    }
+
+    /// Its rows, with every chat being what it is now.
+    fn rows(&self, now: fn(ChatId) -> ChatId) -> Vec<(Vec<u8>, Vec<u8>)> {
         let plugin = PluginName::new(["a", "ab", "shop"][usize::from(self.plugin)]);
-        let expires = u64::from(self.expired);
+        let expires = self.expires;
+        let with_end = |key: Vec<u8>, row: Vec<u8>, end: ExpiryRow| {
+            let end = (expires != 0).then(|| (expiry::key(BOT, expires, &key), end.encode()));
+            std::iter::once((key, row)).chain(end).collect()
+        };
         let chat = self.chat.map(now);
         match &self.what {
             What::State { aside, user, thread } => {
                 let conversation = Conversation { chat, user: user.map(UserId), thread: thread.map(ThreadId) };
-                let key = if *aside { fsm::aside_key } else { fsm::key }(BOT, &plugin, &conversation);
+                let lane = EventLane::whole(chat.map_or(Lane::Other, Lane::Chat));
                 let row = StateRow { name: "s".into(), version: 1, expires, bytes: vec![self.content] };
-                (key, row.encode())
+                if *aside {
+                    return vec![(fsm::aside_key(BOT, &plugin, &conversation), row.encode())];
+                }
+                let key = fsm::key(BOT, &plugin, &conversation);
+                with_end(key, row.encode(), ExpiryRow::State { plugin, conversation, lane, tell: true })
             }
             What::Value(name) => {
                 let scope = chat.map_or(Scope::Plugin, Scope::Chat);
                 let row = ValueRow { expires, bytes: vec![self.content] };
-                (kv::key(BOT, &plugin, scope, name), row.encode())
+                with_end(kv::key(BOT, &plugin, scope, name), row.encode(), ExpiryRow::Value)
             }
-            What::Timer { due, id, lane } => {
+            What::Timer { due, id, lane, owner } => {
                 let conversation = Conversation { chat, ..Conversation::default() };
-                let lane = match *lane {
+                let place = match lane.place {
                     Lane::Chat(chat) => Lane::Chat(now(chat)),
                     other => other,
                 };
-                let row = TimerRow { plugin, conversation, lane, name: "t".into(), payload: vec![self.content] };
-                (timer::key(BOT, *due, *id), row.encode())
+                let lane = EventLane { place, ..*lane };
+                let (name, payload, owner) = ("t".into(), vec![self.content], *owner);
+                let row = TimerRow { plugin, conversation, lane, name, payload, owner, repeat: None };
+                row.rows(BOT, *due, *id).to_vec()
             }
         }
     }
@@ -79,34 +96,49 @@ fn kept() -> impl Strategy<Value = Kept> {
         1 => Just(None),
     ];
     let part = prop::option::of(1..3_i64);
-    let lane = prop_oneof![Just(Lane::Chat(GROUP)), Just(Lane::Chat(OTHER)), Just(Lane::User(UserId(1)))];
+    let place = prop_oneof![Just(Lane::Chat(GROUP)), Just(Lane::Chat(OTHER)), Just(Lane::User(UserId(1)))];
+    let of_place = prop_oneof![
+        Just(Part::Whole),
+        Just(Part::User(UserId(1))),
+        Just(Part::UserInThread(UserId(1), ThreadId(2))),
+        Just(Part::Alone(3)),
+    ];
+    let lane = (place, of_place).prop_map(|(place, part)| EventLane { place, part });
+    let owner = prop_oneof![Just(Owner::Conversation), Just(Owner::Plugin)];
     let what = prop_oneof![
         3 => (any::<bool>(), part.clone(), part).prop_map(|(aside, user, thread)| What::State { aside, user, thread }),
         3 => "[ab]{0,2}".prop_map(What::Value),
-        1 => (0..4_u64, any::<u64>(), lane).prop_map(|(due, id, lane)| What::Timer { due, id, lane }),
+        1 => (0..4_u64, any::<u64>(), lane, owner).prop_map(|(due, id, lane, owner)| What::Timer { due, id, lane, owner }),
     ];
-    (0..3_u8, what, chat, any::<u8>(), prop::bool::weighted(0.1))
-        .prop_map(|(plugin, what, chat, content, expired)| Kept { plugin, what, chat, content, expired })
+    let expires = prop_oneof![6 => Just(0), 1 => Just(1), 2 => Just(u64::MAX)];
+    (0..3_u8, what, chat, any::<u8>(), expires).prop_map(|(plugin, what, chat, content, expires)| Kept {
+        plugin,
+        what,
+        chat,
+        content,
+        expires,
+    })
 }
 
 /// What the store should hold afterwards.
 fn model(before: &[Kept]) -> Rows {
-    // What is put twice under one key stands there once.
-    let before: BTreeMap<_, _> = before.iter().map(|kept| (kept.row(stays).0, kept)).collect();
+    let rivals: BTreeMap<_, _> = before.iter().map(|kept| (kept.key(stays), kept)).collect();
     let (staying, moving): (Vec<&Kept>, Vec<&Kept>) =
-        before.values().copied().partition(|kept| kept.row(stays).0 == kept.row(moves).0);
-    let mut after: Rows = staying.into_iter().map(|kept| kept.row(moves)).collect();
+        before.iter().partition(|kept| kept.key(stays) == kept.key(moves));
+    let mut after: Rows = staying.into_iter().flat_map(|kept| kept.rows(moves)).collect();
     for kept in moving {
-        let (key, value) = kept.row(moves);
-        if before.get(&key).is_none_or(|rival| rival.expired) {
-            after.insert(key, value);
+        if rivals.get(&kept.key(moves)).is_none_or(|rival| rival.expires == 1) {
+            after.extend(kept.rows(moves));
         }
     }
     after
 }
 
 fn rows(store: &Store) -> Rows {
-    let kinds = fsm::bot_prefixes(BOT).into_iter().chain([kv::bot_prefix(BOT), timer::bot_prefix(BOT)]);
+    let mut timers_index = timer::declared_prefix(BOT);
+    timers_index.pop();
+    let others = [kv::bot_prefix(BOT), expiry::bot_prefix(BOT), timer::bot_prefix(BOT), timers_index];
+    let kinds = fsm::bot_prefixes(BOT).into_iter().chain(others);
     let rows = kinds.flat_map(|prefix| store.scan_prefix(&prefix, usize::MAX).unwrap());
     rows.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
@@ -127,17 +159,20 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let mut bench = Bench::new();
-            bench.put(kept.iter().map(|kept| kept.row(stays))).await;
+            // What is put twice under one key stands there once.
+            let kept: BTreeMap<_, _> = kept.into_iter().map(|kept| (kept.key(stays), kept)).collect();
+            let kept: Vec<Kept> = kept.into_values().collect();
+            bench.put(kept.iter().flat_map(|kept| kept.rows(stays))).await;
             let expected = model(&kept);
             if let Some(done) = interrupted {
                 // A process that had moved some of it.
                 let pending = MovedRow { to: SUPER, at: 1, done: false };
-                let before = rows(&bench.store);
                 let mut ops = vec![Op::Put { key: moved::key(BOT, GROUP), value: pending.encode() }];
                 for kept in kept.iter().take(done) {
-                    let ((old, _), (new, _)) = (kept.row(stays), kept.row(moves));
-                    if old != new && before.contains_key(&old) {
-                        ops.push(Op::Delete { key: old });
+                    for ((old, _), (new, _)) in kept.rows(stays).into_iter().zip(kept.rows(moves)) {
+                        if old != new {
+                            ops.push(Op::Delete { key: old });
+                        }
                         if let Some(value) = expected.get(&new) {
                             ops.push(Op::Put { key: new, value: value.clone() });
                         }
@@ -256,16 +291,29 @@ async fn what_is_known_of_the_group_says_where_it_went() {
 
 #[tokio::test]
 async fn the_last_events_of_the_group_go_first_also_after_a_restart() {
-    let bench = Bench::new();
-    let event = inbox::key(BOT, Lane::Chat(GROUP), 1);
-    let row = InboxRow { attempts: 0, not_before: 0, received: 1, event: StoredEvent::Update(b"{}".to_vec()) };
-    bench.put([(event.clone(), row.encode())]).await;
-    assert!(!bench.chats.must_wait_for_elder(Lane::Chat(SUPER)).unwrap());
-    bench.chats.moved(GROUP, SUPER).await.unwrap();
-    let bench = bench.again();
-    assert!(bench.chats.must_wait_for_elder(Lane::Chat(SUPER)).unwrap());
-    assert!(!bench.chats.must_wait_for_elder(Lane::Chat(GROUP)).unwrap());
-    bench.store.commit(Commit { ops: vec![Op::Delete { key: event }], ..Commit::default() }).await.unwrap();
-    assert!(!bench.chats.must_wait_for_elder(Lane::Chat(SUPER)).unwrap());
-    assert!(!bench.folder.path().as_os_str().is_empty());
+    let parts = [
+        Part::Whole,
+        Part::User(UserId(5)),
+        Part::Thread(ThreadId(3)),
+        Part::UserInThread(UserId(5), ThreadId(3)),
+        Part::Alone(7),
+        Part::Control(UserId(5)),
+        Part::Move,
+    ];
+    // Whichever lane of the group it is that something waits in.
+    for part in parts {
+        let bench = Bench::new();
+        let event = inbox::key(BOT, EventLane { place: Lane::Chat(GROUP), part }, 1);
+        let row = InboxRow::new(StoredEvent::Update(b"{}".to_vec()), 1);
+        bench.put([(event.clone(), row.encode())]).await;
+        let elder = |bench: &Bench, chat| bench.chats.elder(Lane::Chat(chat)).unwrap();
+        assert_eq!(elder(&bench, SUPER), None);
+        bench.chats.moved(GROUP, SUPER).await.unwrap();
+        let bench = bench.again();
+        assert_eq!(elder(&bench, SUPER), Some(Lane::Chat(GROUP)), "{part:?}");
+        assert_eq!(elder(&bench, GROUP), None);
+        bench.store.commit(Commit { ops: vec![Op::Delete { key: event }], ..Commit::default() }).await.unwrap();
+        assert_eq!(elder(&bench, SUPER), None);
+        assert!(!bench.folder.path().as_os_str().is_empty());
+    }
 }

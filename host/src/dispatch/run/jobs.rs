@@ -8,7 +8,9 @@ use std::panic::AssertUnwindSafe;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
+use tokio::time::Instant;
 
+use super::super::claims::{Run, SLACK};
 use super::super::jobs::Turn;
 use super::super::routes::Version;
 use super::{Context, Failure, Head, millis, seed};
@@ -108,7 +110,23 @@ impl Context {
                 }),
             };
             // How its jobs do says nothing of how a plugin does at its events: neither trials nor rests count them.
-            let report = plugin.run(&invocation, tx, self.outbound.clone()).await;
+            let began = Instant::now();
+            let run = Run {
+                plugin: plugin.name.clone(),
+                version: plugin.version.to_string(),
+                conversation,
+                began,
+                due: began + plugin.limits().jobs.budget.time,
+            };
+            let report = plugin.run(&invocation, tx, self.outbound.clone());
+            // Its own deadline comes first; this one is for a host that hangs.
+            let Ok(report) = tokio::time::timeout_at(run.due + SLACK, report).await else {
+                metrics::counter!("botyard_watchdog_total", "outcome" => "ended").increment(1);
+                tracing::error!(
+                    plugin = %plugin.name, job = turn.id, "a job hangs far beyond its time limit, and is ended"
+                );
+                return Ok(Err(Failure::hung(Some(run))));
+            };
             if report.calls > 0 {
                 self.keep_journal(turn.number, false, invocation.journal.clone());
             }
@@ -161,7 +179,14 @@ impl Context {
         head.begun = false;
         if failure.pauses {
             let value = Bytes::from(head.encode());
-            let at = Head { key: key.clone(), lane: head.lane, number: turn.number, value: value.clone(), more: false };
+            let at = Head {
+                key: key.clone(),
+                lane: head.lane,
+                number: turn.number,
+                value: value.clone(),
+                more: false,
+                rest: Vec::new(),
+            };
             self.pause_after_crash(&at, &failure).await?;
             let ops = vec![Op::Put { key, value: value.to_vec() }];
             self.must_commit(Commit { reads, ops, on_durable: None }).await?;
@@ -204,6 +229,7 @@ impl Context {
                 payload: payload.to_vec(),
                 queued: head.queued,
             },
+            rest: Vec::new(),
         };
         let mut ops = self.job_removal(turn, &head);
         ops.push(Op::Append { prefix: dead::bot_prefix(self.bot), value: dead.encode() });

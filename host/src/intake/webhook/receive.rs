@@ -27,6 +27,7 @@ use super::secrets::Secrets;
 use super::tls::Tls;
 use super::{stopped, unix_seconds};
 use crate::intake::accept::Ledger;
+use crate::whose;
 
 const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 /// An update has 512 KiB at most.
@@ -238,10 +239,10 @@ async fn accept_all(
             }
         };
         let (acceptor, endpoint, stop) = (tls.map(Tls::acceptor), endpoint.clone(), stop.clone());
-        connections.spawn(async move {
+        connections.spawn(whose::same(async move {
             connection(stream, acceptor, endpoint, stop).await;
             drop(place);
-        });
+        }));
     }
 }
 

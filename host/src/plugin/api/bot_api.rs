@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use tokio::task::AbortHandle;
 
-use super::{DESCRIBING, Host};
+use super::{DESCRIBING, Host, StopOnDrop};
 use crate::clock::unix_millis;
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
 use crate::plugin::{Attachment, CallError, grants};
@@ -14,6 +13,7 @@ use crate::store::rows::file::{self, Attached};
 use crate::store::rows::moved;
 use crate::store::rows::outbox::{Delivery, Fallback, OutboxRow, Priority, lane_prefix};
 use crate::telegram::{Refusal, lane_of, redirect, split};
+use crate::whose;
 
 const CHAT_ACTION: &str = "sendChatAction";
 /// In so many chats a run can keep one up.
@@ -49,28 +49,31 @@ impl Host {
         let now = |params: &str| {
             redirect(params, |chat| moved::current(tx, bot, chat).ok().filter(|current| *current != chat))
         };
-        if let Some(answer) = run.journal.recall(&mut run.cursor, plugin, &method, &params, now) {
-            return answer;
+        let asked = (&*method, &*params);
+        if let Some(answer) = run.journal.calls.recall(&mut run.cursor, run.attempt, plugin, asked, now) {
+            let lost = "an earlier attempt at this event ended before the answer came";
+            return answer.unwrap_or_else(|| Err(CallError::UnknownOutcome(lost.to_owned())));
         }
         let files = run.attachments(&params)?;
         if run.calls >= self.context.limits.calls {
             return Err(CallError::Denied(format!("a run can make at most {} calls at once", run.calls)));
         }
         run.calls += 1;
-        let place = run.journal.begin(&mut run.cursor, plugin, &method, &params);
+        let place = run.journal.calls.begin(&mut run.cursor, run.attempt, plugin, &method, &params);
         let deadline = run.deadline.saturating_duration_since(tokio::time::Instant::now());
         let (outbound, plugin) = (Arc::clone(&run.outbound), plugin.clone());
         // A task of its own: what this future is polled on is the guest's small stack, and its time is the guest's.
-        let task = tokio::spawn(async move {
+        let task = tokio::spawn(whose::same(async move {
             if files.is_empty() {
                 outbound.call(&plugin, &method, params, deadline).await
             } else {
                 outbound.call_with_files(&plugin, &method, params, files, deadline).await
             }
-        });
+        }));
         let _stop = StopOnDrop(task.abort_handle());
         let answer = task.await.unwrap_or_else(|error| Err(CallError::UnknownOutcome(error.to_string())));
-        run.journal.finish(place, &answer);
+        let kept = answer.as_ref().err().is_none_or(CallError::is_final);
+        run.journal.calls.finish(place, &answer, kept, true);
         answer
     }
 
@@ -92,7 +95,7 @@ impl Host {
                 .map_err(CallError::Denied)?;
         }
         let numbered = |file: Attachment| Attached { number: rand::random(), ..file.attached };
-        for (method, params) in calls {
+        for (place, (method, params)) in calls.into_iter().enumerate() {
             let files: Vec<_> = run.attachments(&params)?.into_iter().map(numbered).collect();
             for file in &files {
                 run.tx.put(file::reference(run.bot, file), Vec::new());
@@ -104,12 +107,12 @@ impl Host {
                 params,
                 priority: options.priority.into(),
                 attempts: 0,
-                not_before: 0,
                 queued: unix_millis(),
                 delivery: options.delivery.into(),
                 begun: 0,
                 files,
                 fallback: if plain { Fallback::Plain } else { Fallback::None },
+                follows: place > 0,
             };
             run.tx.append(lane_prefix(run.bot, lane), row.encode());
         }
@@ -124,7 +127,7 @@ impl Host {
         if run.acting.len() >= MOST_ACTIONS && !run.acting.contains_key(&lane) {
             return Err(CallError::Denied(format!("a run can keep up chat actions in at most {MOST_ACTIONS} chats")));
         }
-        let task = tokio::spawn(run.outbound.keep_acting(params));
+        let task = tokio::spawn(whose::same(run.outbound.keep_acting(params)));
         run.acting.insert(lane, StopOnDrop(task.abort_handle()));
         Ok(())
     }
@@ -157,15 +160,6 @@ impl Host {
 #[derive(Deserialize)]
 struct Pays {
     allow_paid_broadcast: Option<IgnoredAny>,
-}
-
-/// Ends a call when the run that waits for it has ended: nothing of a run outlives it.
-pub(super) struct StopOnDrop(AbortHandle);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl From<CallError> for wit::CallError {

@@ -20,6 +20,7 @@ use crate::plugin::outbound::NO_FILES;
 use crate::plugin::{Attachment, CallError, grants};
 use crate::store::rows::file::{Attached, Hash};
 use crate::telegram::Refusal;
+use crate::whose;
 
 const SCHEME: &str = "attach://";
 /// Characters behind it.
@@ -185,7 +186,7 @@ impl Host {
         let deadline = run.deadline.saturating_duration_since(tokio::time::Instant::now());
         let outbound = Arc::clone(&run.outbound);
         // As for every call: what this future is polled on is the guest's small stack.
-        let task = tokio::spawn(async move { outbound.fetch(file_id, limit, deadline).await });
+        let task = tokio::spawn(whose::same(async move { outbound.fetch(file_id, limit, deadline).await }));
         let fetched = task.await.unwrap_or_else(|error| Err(CallError::Unreachable(error.to_string())))?;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         run.files.fetched_bytes += fetched.size;

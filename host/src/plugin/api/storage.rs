@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::{DESCRIBING, Host, Run, failed};
 use crate::domain::{ChatId, PluginName, UserId};
 use crate::plugin::bindings::botyard::storage::key_value as wit;
+use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::kv::{Scope, ValueRow, key, scope_prefix};
 use crate::store::rows::prefix_end;
 
@@ -70,6 +71,29 @@ impl wit::Host for Host {
         Ok(put(run, &self.context.name, scope, &name, &row).map(|()| sum))
     }
 
+    fn compare_and_set(
+        &mut self,
+        scope: wit::Scope,
+        name: String,
+        expected: Option<Vec<u8>>,
+        new: Option<Vec<u8>>,
+    ) -> wasmtime::Result<Result<bool, String>> {
+        let Some(run) = &mut self.run else { return Ok(Err(DESCRIBING.to_owned())) };
+        if name.len() > KEY_BYTES {
+            return Ok(Err(too_long(&name)));
+        }
+        let current = run.scope(scope)?;
+        let found = value(run, &self.context.name, current, &name)?;
+        if found.map(|row| row.bytes) != expected {
+            return Ok(Ok(false));
+        }
+        let done = match new {
+            Some(value) => self.set(scope, name, value, None)?,
+            None => self.delete(scope, name).map(Ok)?,
+        };
+        Ok(done.map(|()| true))
+    }
+
     fn scan(
         &mut self,
         scope: wit::Scope,
@@ -110,7 +134,16 @@ fn put(run: &mut Run, plugin: &PluginName, scope: Scope, name: &str, row: &Value
         return Err(too_long(name));
     }
     run.charge_effect(name.len() + row.bytes.len())?;
-    run.tx.put(key(run.bot, plugin, scope, name), row.encode());
+    let key = key(run.bot, plugin, scope, name);
+    if row.expires != 0 {
+        // A value whose life is lengthened again and again must not leave an entry each time.
+        let before = run.tx.peek(&key).ok().flatten().and_then(|before| ValueRow::decode(&before).ok());
+        if let Some(before) = before.filter(|before| before.expires != row.expires && before.expires != 0) {
+            run.tx.delete(expiry::key(run.bot, before.expires, &key));
+        }
+        run.tx.put(expiry::key(run.bot, row.expires, &key), ExpiryRow::Value.encode());
+    }
+    run.tx.put(key, row.encode());
     Ok(())
 }
 

@@ -170,6 +170,12 @@ impl Guest<'_> {
             self.catalogs.len() as u32,
             methods,
             self.methods.len() as u32,
+            // Neither servers nor schedules, and no word of expired states.
+            0,
+            0,
+            0,
+            0,
+            0,
         ])
     }
 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::super::schedule::Schedule;
 use super::{AT_A_TIME, Broadcasts, IN_HAND, Job, MOST_OPEN, Open, Place, hand, known, lane, unreadable};
-use crate::domain::ChatId;
+use crate::domain::{ChatId, Lane};
 use crate::store::rows::broadcast::{self as rows, Cursor, FailureKind, OpenRow, Recipient, To};
 use crate::store::{self, Op};
 
@@ -24,7 +24,7 @@ impl Broadcasts {
         while let Some(Reverse((at, number))) = job.parked.peek().copied().filter(|Reverse((at, _))| *at <= now) {
             job.parked.pop();
             if job.open.get(&number).is_some_and(|open| open.place == Place::Parked(at)) {
-                hand(id, job, number, schedule, now);
+                hand(id, job, number, &self.chats, schedule, now);
             }
         }
         let mut taken = 0;
@@ -34,12 +34,12 @@ impl Broadcasts {
                 break;
             }
             taken += 1;
-            let Some((to, is_gone)) = self.take(id, job, ops)? else { break };
+            let Some((to, why_not)) = self.take(id, job)? else { break };
             let number = job.progress.taken;
             job.progress.taken += 1;
             job.changed = true;
-            if is_gone {
-                job.fail(to, FailureKind::Gone, "nothing could be sent there before");
+            if let Some(why) = why_not {
+                job.fail(to, FailureKind::Gone, why);
                 self.write_full_page(id, job, ops);
                 continue;
             }
@@ -47,13 +47,14 @@ impl Broadcasts {
             ops.push(Op::Put { key: rows::open_key(self.bot, id, number), value: row.encode() });
             let (lane, place) = (lane(&to), Place::Parked(now));
             job.open.insert(number, Open { to, lane, place, failures: 0, failing_since: None, ambiguous: false });
-            hand(id, job, number, schedule, now);
+            hand(id, job, number, &self.chats, schedule, now);
         }
         Ok(())
     }
 
-    /// The next of the list, and whether he is known to be gone.
-    fn take(&mut self, id: u64, job: &mut Job, ops: &mut Vec<Op>) -> Result<Option<(Recipient, bool)>, store::Error> {
+    /// The next of the list, and why nothing is to be sent to him, if so.
+    fn take(&mut self, id: u64, job: &mut Job) -> Result<Option<(Recipient, Option<&'static str>)>, store::Error> {
+        const GONE: &str = "nothing could be sent there before";
         match job.progress.next {
             Cursor::End => Ok(None),
             Cursor::Known(after) => {
@@ -69,7 +70,7 @@ impl Broadcasts {
                 if let Recipient::Chat(chat) = &to {
                     job.progress.next = Cursor::Known(Some(*chat));
                 }
-                Ok(Some((to, is_gone.unwrap_or(false))))
+                Ok(Some((to, is_gone.unwrap_or(false).then_some(GONE))))
             }
             Cursor::Listed(piece, place) => {
                 if job.piece.is_empty() {
@@ -84,21 +85,48 @@ impl Broadcasts {
                 let next = job.piece.pop_front();
                 job.changed = true;
                 job.progress.next = if job.piece.is_empty() {
-                    ops.push(Op::Delete { key: rows::piece_key(self.bot, id, piece) });
                     after(job.head.to, (piece, place), 0)
                 } else {
                     after(job.head.to, (piece, place), job.piece.len())
                 };
                 let Some((to, _)) = next else { return Ok(None) };
-                let is_gone = match &to {
-                    // What is left of somebody whose data was erased.
-                    Recipient::Chat(ChatId(0)) => true,
-                    Recipient::Chat(chat) => known::is_gone(&self.store, self.bot, *chat)?,
-                    Recipient::Name(_) => false,
+                // What is left of somebody whose data was erased.
+                if to == Recipient::Chat(ChatId(0)) {
+                    return Ok(Some((to, Some(GONE))));
+                }
+                let Lane::Chat(named) = lane(&to) else { return Ok(Some((to, None))) };
+                let Lane::Chat(chat) = self.chats.lane(Lane::Chat(named)) else { return Ok(Some((to, None))) };
+                if chat != named && self.is_listed(id, job, chat)? {
+                    return Ok(Some((to, Some("this chat is in the list by its present id as well"))));
+                }
+                let to = match to {
+                    Recipient::Chat(_) => Recipient::Chat(chat),
+                    name @ Recipient::Name(_) => name,
                 };
-                Ok(Some((to, is_gone)))
+                let is_gone = known::is_gone(&self.store, self.bot, chat)?;
+                Ok(Some((to, is_gone.then_some(GONE))))
             }
         }
+    }
+
+    /// True if the list has this chat by its id, taken already or not. Pieces stay until the end for this.
+    fn is_listed(&self, id: u64, job: &mut Job, chat: ChatId) -> Result<bool, store::Error> {
+        if let Some(groups) = &job.groups {
+            return Ok(groups.binary_search(&chat).is_ok());
+        }
+        let To::Listed { pieces, .. } = job.head.to else { return Ok(false) };
+        let mut groups = Vec::new();
+        for piece in 0..pieces {
+            let row = self.store.get(&rows::piece_key(self.bot, id, piece))?.unwrap_or_default();
+            groups.extend(rows::decode_piece(&row).unwrap_or_default().into_iter().filter_map(|to| match to {
+                Recipient::Chat(chat @ ChatId(..0)) => Some(chat),
+                _ => None,
+            }));
+        }
+        groups.sort_unstable();
+        let is_listed = groups.binary_search(&chat).is_ok();
+        job.groups = Some(groups);
+        Ok(is_listed)
     }
 
     /// How many chats are known; some at a time.

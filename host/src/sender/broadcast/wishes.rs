@@ -94,6 +94,7 @@ impl Broadcasts {
             parked: BinaryHeap::new(),
             in_lanes: 0,
             piece: VecDeque::new(),
+            groups: None,
             page: page.and_then(|page| rows::decode_failures(&page).ok()).unwrap_or_default(),
             page_changed: false,
             changed: true,

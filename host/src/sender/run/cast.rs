@@ -18,6 +18,7 @@ use crate::store::rows::outbox::Priority;
 use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Commit, CommitError, Op};
 use crate::telegram::{Error, cast as params};
+use crate::whose;
 
 /// What came of a call.
 pub(super) enum Outcome {
@@ -46,7 +47,7 @@ impl Loop<'_> {
         };
         let begun = self.shared.store.commit(Commit { ops, ..Commit::default() });
         let (shared, gate) = (self.shared.clone(), self.gate.clone());
-        self.calls.spawn(async move {
+        self.calls.spawn(whose::same(async move {
             let durable = async {
                 match begun.await {
                     Ok(receipt) => receipt.durable().await,
@@ -62,7 +63,7 @@ impl Loop<'_> {
                 Err(error) => Outcome::StoreFailed(error),
             };
             Done::Cast { lane, cast, outcome }
-        });
+        }));
     }
 
     pub(super) fn finish_cast(&mut self, lane: Lane, cast: Cast, outcome: Outcome, now: Instant) {

@@ -33,7 +33,7 @@ impl Quotas {
         match lane {
             Lane::Chat(ChatId(..0)) => self.group.as_ref(),
             Lane::Chat(_) => self.private.as_ref(),
-            Lane::Urgent(_) | Lane::User(_) | Lane::Other => None,
+            Lane::Urgent(_) | Lane::User(_) | Lane::Other | Lane::Task(_) => None,
         }
     }
 }

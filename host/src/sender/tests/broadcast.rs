@@ -308,6 +308,37 @@ async fn a_group_that_moved_gets_it_in_its_new_place_and_a_lost_answer_is_unknow
     assert!(ledger[0].reason.starts_with("broadcast 40: ") && ledger[0].lane == Lane::Chat(ChatId(6)), "{ledger:?}");
 }
 
+/// The host knows the supergroup from before, and its lists may be older than that, or hold both ids.
+#[tokio::test(start_paused = true)]
+async fn who_is_listed_by_an_old_id_gets_it_once_in_his_new_place() {
+    const SUPER: i64 = -1_000_000_000_005;
+    for (list, sent, gone) in [(vec![-5, 7], 2, 0), (vec![-5, SUPER, 7], 2, 1), (vec![7, SUPER, -5], 2, 1)] {
+        let bench = bench(UNLIMITED, |_, _, _| ok());
+        let chats = bench.sender.chats().clone();
+        bench.blocking(|_| async move { chats.moved(ChatId(-5), ChatId(SUPER)).await.unwrap() });
+        bench.start();
+        bench.broadcast(list.clone(), |_| ());
+        let progress = bench.ended().await;
+        assert_eq!((progress.sent, progress.gone), (sent, gone), "{list:?}");
+        assert_eq!(bench.news(), BTreeMap::from([(SUPER, 1), (7, 1)]), "{list:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broadcast_keeps_to_the_pace_of_a_group_that_has_moved() {
+    const SUPER: i64 = -1_000_000_000_005;
+    let bench = bench(SendSettings::default(), |_, _, _| ok());
+    let chats = bench.sender.chats().clone();
+    bench.blocking(|_| async move { chats.moved(ChatId(-5), ChatId(SUPER)).await.unwrap() });
+    bench.start();
+    bench.say(SUPER, &["0", "1", "2", "3", "4"]);
+    bench.until(|bench| bench.texts(SUPER).len() == 5).await;
+    bench.broadcast([-5], |_| ());
+    bench.ended().await;
+    let times = bench.times(SUPER);
+    assert!(times.len() == 6 && times[5] - times[4] >= 2 * SECOND, "{times:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_chat_that_is_busy_or_flooded_holds_up_nobody_else() {
     let bench = bench(

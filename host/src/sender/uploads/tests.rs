@@ -169,11 +169,11 @@ impl Bench {
             params,
             priority: Priority::Interactive,
             attempts: 0,
-            not_before: 0,
             queued: unix_millis(),
             delivery,
             begun: 0,
             fallback: crate::store::rows::outbox::Fallback::None,
+            follows: false,
             files: vec![file],
         };
         let append = Op::Append { prefix: outbox::lane_prefix(BOT, lane), value: row.encode() };

@@ -1,9 +1,9 @@
-//! Erasures that an operator has begun: `e bot whom id`. The row goes with the last of what is erased, so that one that was
+//! Erasures that an operator has begun: `z bot whom id`. The row goes with the last of what is erased, so that one that was
 //! interrupted is gone on with.
 
 use super::{BotId, ChatId, UserId, prefix};
 
-const KIND: u8 = b'e';
+const KIND: u8 = b'z';
 
 /// Whose data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -80,16 +80,10 @@ pub fn plugin_prefix(bot: BotId, plugin: &PluginName) -> Vec<u8> {
     key
 }
 
-/// Every state of a bot, and every one that is kept aside.
+/// Every state of a bot, and every one that is kept, aside or as it was before a trial.
 #[must_use]
-pub fn bot_prefixes(bot: BotId) -> [Vec<u8>; 2] {
-    [prefix(KIND, bot), prefix(KIND_ASIDE, bot)]
-}
-
-/// Every state of a bot that is kept as it was before a trial.
-#[must_use]
-pub fn bot_before(bot: BotId) -> Vec<u8> {
-    prefix(KIND_BEFORE, bot)
+pub fn bot_prefixes(bot: BotId) -> [Vec<u8>; 3] {
+    [prefix(KIND, bot), prefix(KIND_ASIDE, bot), prefix(KIND_BEFORE, bot)]
 }
 
 /// Everything that a plugin has in a chat, by whatever strategy, below one of [`bot_prefixes`]. What follows in a key

@@ -8,8 +8,8 @@
 //! A turn whose head is gone is of a job that was cancelled.
 
 use super::{
-    BotId, Conversation, Deserialize, Lane, PluginName, Serialize, Unreadable, decode, encode, number_of, prefix,
-    push_plugin,
+    BotId, Conversation, Deserialize, EventLane, PluginName, Serialize, Unreadable, decode, encode, number_of, prefix,
+    push_plugin, split_plugin,
 };
 use crate::store::Op;
 
@@ -39,7 +39,7 @@ pub struct HeadRow {
     /// The conversation of the event that queued it.
     pub conversation: Conversation,
     /// The lane of that event: where its timers' events will go.
-    pub lane: Lane,
+    pub lane: EventLane,
     /// Unix milliseconds at which it was queued.
     pub queued: u64,
     /// Unix milliseconds before which it is not begun, or not tried again; 0 for at once. Its turn says the same.
@@ -167,11 +167,9 @@ fn split(key: &[u8]) -> Option<(PluginName, u8, &[u8])> {
     if key.first() != Some(&KIND) {
         return None;
     }
-    let rest = key.get(9..)?;
-    let end = rest.iter().position(|&byte| byte == 0)?;
-    let plugin = std::str::from_utf8(rest.get(..end)?).ok()?;
-    let (&part, rest) = rest.get(end + 1..)?.split_first()?;
-    Some((PluginName::new(plugin), part, rest))
+    let (plugin, rest) = split_plugin(key.get(9..)?)?;
+    let (&part, rest) = rest.split_first()?;
+    Some((plugin, part, rest))
 }
 
 /// What takes a job out of the store, its turn apart.

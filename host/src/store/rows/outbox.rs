@@ -52,8 +52,6 @@ pub struct OutboxRow {
     pub priority: Priority,
     /// Failed attempts so far.
     pub attempts: u32,
-    /// Unix milliseconds before which it must not be tried (flood control); 0 for at once.
-    pub not_before: u64,
     /// Unix milliseconds at which it was asked for: the start of its age.
     pub queued: u64,
     /// What becomes of it when its outcome is unknown.
@@ -65,6 +63,8 @@ pub struct OutboxRow {
     pub files: Vec<Attached>,
     /// What becomes of it when its markup can't be read.
     pub fallback: Fallback,
+    /// It goes on with the text of the call before it in its lane: without that it is not to be made.
+    pub follows: bool,
 }
 
 impl OutboxRow {
