@@ -13,9 +13,11 @@ mod dead;
 mod exit;
 mod hand;
 mod inspect;
+mod jobs;
 mod logging;
 mod plugin;
 mod run;
+mod state;
 mod store;
 mod table;
 #[cfg(test)]
@@ -81,6 +83,8 @@ enum Command {
     Broadcast(broadcast::Broadcast),
     Dead(dead::Dead),
     Chats(chats::Chats),
+    Jobs(jobs::Jobs),
+    State(state::State),
     Store(store::Store),
     Unknown(unknown::Unknown),
     Webhook(webhook::Webhook),
@@ -150,6 +154,8 @@ pub fn main() -> ExitCode {
         Command::Broadcast(broadcast) => broadcast.run(),
         Command::Dead(dead) => dead.run(),
         Command::Chats(chats) => chats.run(),
+        Command::Jobs(jobs) => jobs.run(),
+        Command::State(state) => state.run(),
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
         Command::Webhook(webhook) => webhook.run(),

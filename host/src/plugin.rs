@@ -31,13 +31,13 @@ mod run;
 mod tests;
 mod version;
 
-pub use bindings::botyard::types::types::{Album, Command, Event, State, Timer, Update};
+pub use bindings::botyard::types::types::{Album, Command, Event, Job, State, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::{LARGEST, read_file};
 pub use grants::{Broadcasting, Grants};
 pub use http::HttpClient;
 pub use journal::Journal;
-pub use limits::{Limits, MEMORY_CAP};
+pub use limits::{Budget, JobLimits, Limits, MEMORY_CAP};
 pub use lock::{Approved, Lock, LockError};
 pub use manifest::{CommandHelp, Filter, Manifest, Schedule};
 pub use outbound::{Attachment, CallError, Outbound};

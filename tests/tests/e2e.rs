@@ -16,6 +16,7 @@ mod e2e {
     mod crash;
     mod files;
     mod floods;
+    mod jobs;
     mod load;
     mod misbehaviour;
     mod operator;
@@ -23,6 +24,7 @@ mod e2e {
     mod replace;
     mod sending;
     mod start;
+    mod state;
     mod support;
     mod texts;
     mod trust;

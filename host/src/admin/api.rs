@@ -13,6 +13,7 @@
 //! - `GET /api/chats?limit=…&after=…&reach=…`
 //! - `GET /api/summary`: in numbers
 //! - `/api/broadcasts…`, `/api/reach`, `/api/unknown…`: see `broadcasts`
+//! - `/api/jobs…`, `/api/state…`: see `state`
 //! - `POST /api/webhook/set`
 //! - `GET /api/plugins`, `GET /api/plugins/{name}/versions`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`,
 //!   `…/disable`, `…/enable`, `…/rollback?to=…`
@@ -32,8 +33,8 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
 use super::bots::{BotStatus, Bots};
-use super::broadcasts;
 use super::plugins::{self, Order};
+use super::{broadcasts, state};
 use crate::clock::unix_millis;
 use crate::domain::{BotId, ChatId};
 use crate::guard;
@@ -132,6 +133,7 @@ pub(super) fn routes(shared: Shared) -> Router {
         .route("/api/plugins/{name}/{action}", post(plugins::change))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .merge(broadcasts::routes())
+        .merge(state::routes())
         .layer(middleware::from_fn(only_this_machine))
         .with_state(shared)
 }

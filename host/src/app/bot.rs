@@ -121,6 +121,7 @@ impl Bot {
             dispatch::Settings {
                 concurrency: config.dispatch.concurrency,
                 max_attempts: config.dispatch.max_attempts,
+                jobs: config.dispatch.jobs,
                 default_locale: config.i18n.default_locale.clone(),
                 grace: GRACE,
                 notices,
@@ -146,9 +147,11 @@ impl Bot {
         });
 
         let stages = Stages::default();
-        let operator =
-            Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals()).telling(parts.sender.clone());
+        let operator = Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals())
+            .telling(parts.sender.clone())
+            .telling_workers(parts.dispatcher.jobs_changed());
         live::apply_pauses(&parts, &operator)?;
+        operator.finish_erasures().await?;
         let (orders, ordered) = mpsc::channel(8);
         shared.bots.serves(&config.name, Served { operator: operator.clone(), orders });
         let health = tokio::spawn(whose::same(identity::follow_health(parts.clone(), heard)));

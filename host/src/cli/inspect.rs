@@ -18,6 +18,8 @@ pub(super) struct Summary {
     pub(super) version: String,
     /// The file's size.
     pub(super) bytes: u64,
+    /// The version of the states that it keeps; 0 for none.
+    pub(super) state_version: u32,
     /// What its author or operator should look at.
     pub(super) warnings: Vec<String>,
 }
@@ -78,7 +80,12 @@ impl Inspector {
 }
 
 fn summary(wasm: &[u8], plugin: &plugin::Plugin) -> Summary {
-    Summary { version: plugin.version.to_string(), bytes: wasm.len() as u64, warnings: plugin.warnings.clone() }
+    Summary {
+        version: plugin.version.to_string(),
+        bytes: wasm.len() as u64,
+        state_version: plugin.manifest.state_version,
+        warnings: plugin.warnings.clone(),
+    }
 }
 
 fn unreadable(error: &io::Error) -> String {

@@ -46,6 +46,56 @@ pub struct Plugin {
     pub grants: Grants,
     /// `limits`
     pub limits: Limits,
+    /// `jobs`
+    pub jobs: Jobs,
+}
+
+/// `[plugins.NAME.jobs]`: how much heavy work it may queue, and what one piece of it may use up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Jobs {
+    /// `waiting`: jobs that are queued and not done with; 100. The plugin is told when there is no room for another one.
+    pub waiting: usize,
+    /// `workers`: jobs that are worked on at once; 2.
+    pub workers: usize,
+    /// `attempts`: after so many failed runs a job is set aside as a dead letter; 5.
+    pub attempts: u32,
+    /// `cpu`: time that a run may spend computing; `"10s"`.
+    pub cpu: Duration,
+    /// `time`: from beginning to end, waiting included; `"5m"`.
+    pub time: Duration,
+    /// `memory`; `"64MiB"`.
+    pub memory: u64,
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        let (cpu, time) = (Duration::from_secs(10), Duration::from_secs(300));
+        Self { waiting: 100, workers: 2, attempts: 5, cpu, time, memory: 64 << 20 }
+    }
+}
+
+impl Jobs {
+    fn read(mut section: Reader<'_>) -> Self {
+        let default = Self::default();
+        let mut number = |key, most| {
+            let number = section.value(key, |node| units::integer(node, 1..=most));
+            number.and_then(|number| usize::try_from(number).ok())
+        };
+        let (waiting, workers, attempts) =
+            (number("waiting", 10_000), number("workers", 1_000), number("attempts", 1_000));
+        let jobs = Self {
+            waiting: waiting.unwrap_or(default.waiting),
+            workers: workers.unwrap_or(default.workers),
+            attempts: attempts.and_then(|n| n.try_into().ok()).unwrap_or(default.attempts),
+            cpu: section.duration("cpu", Duration::from_millis(1)..=Duration::from_secs(3_600)).unwrap_or(default.cpu),
+            time: section
+                .duration("time", Duration::from_millis(1)..=Duration::from_secs(86_400))
+                .unwrap_or(default.time),
+            memory: section.bytes("memory", 128 << 10..=256 << 20).unwrap_or(default.memory),
+        };
+        section.finish();
+        jobs
+    }
 }
 
 /// What follows when a run traps, panics or exceeds a limit.
@@ -236,6 +286,7 @@ impl Plugin {
         let pin = section.value("pin", Pin::read).unwrap_or_default();
         let grants = Grants::read(section.table("grants"));
         let limits = Limits::read(section.table("limits"));
+        let jobs = Jobs::read(section.table("jobs"));
         section.finish();
         Some(Self {
             path: path?,
@@ -250,6 +301,7 @@ impl Plugin {
             pin,
             grants,
             limits,
+            jobs,
         })
     }
 }

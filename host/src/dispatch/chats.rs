@@ -131,7 +131,9 @@ impl Context {
 fn chat_of(event: &StoredEvent) -> Option<ChatId> {
     match event {
         StoredEvent::Update(raw) => UpdateView::parse(std::str::from_utf8(raw).ok()?).ok()?.chat,
-        StoredEvent::Timer { conversation, .. } | StoredEvent::Expired { conversation, .. } => conversation.chat,
+        StoredEvent::Timer { conversation, .. }
+        | StoredEvent::Job { conversation, .. }
+        | StoredEvent::Expired { conversation, .. } => conversation.chat,
         StoredEvent::Cancel { .. } => None,
     }
 }

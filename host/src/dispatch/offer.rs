@@ -59,6 +59,11 @@ impl Context {
             StoredEvent::Update(raw) => raw,
             // Looked at before any plugin is.
             StoredEvent::Cancel { .. } => return Ok(Ok(Offered::Superseded)),
+            StoredEvent::Job { plugin, .. } => {
+                return Ok(Err(Failure::of_host(format!(
+                    "a job of plugin `{plugin}` stands in the inbox, and not in its queue"
+                ))));
+            }
             own => {
                 let ran = self.run_own(own, row.attempts, &routes, invocation, tx).await?;
                 return Ok(ran.map(Offered::Settled));

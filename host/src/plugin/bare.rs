@@ -26,6 +26,7 @@ const PACKAGES: &[&[(&str, &str)]] = &[
     package!["deps/http/http.wit"],
     package!["deps/fsm/fsm.wit"],
     package!["deps/i18n/i18n.wit"],
+    package!["deps/jobs/jobs.wit"],
     package!["deps/log/log.wit"],
     package!["deps/random/random.wit"],
     package!["deps/schedule/schedule.wit"],
