@@ -17,7 +17,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::admin::{self, Readiness};
@@ -80,7 +80,41 @@ pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool
         Some(listen) => Some(start_simulator(listen, &config).await?),
         None => None,
     };
-    let (token, api_base) = match (&simulator, &config.bot.token) {
+    let ran = run_with(config, simulator.as_ref(), watch, admin, None, stop).await;
+    let saved = match simulator {
+        Some(simulator) => simulator.stop().await,
+        None => Ok(()),
+    };
+    ran?;
+    saved.context("could not save what the simulator holds")?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Runs the bot on a simulator that the caller plays on, and hands out the store once it serves.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_on(
+    config: Config,
+    simulator: &Simulator,
+    serving: oneshot::Sender<Store>,
+    stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    let watch = live::Watch::begin(&config).await;
+    let admin = admin::bind(config.admin.listen).await?;
+    run_with(config, Some(simulator), watch, admin, Some(serving), stop).await
+}
+
+async fn run_with(
+    config: Config,
+    simulator: Option<&Simulator>,
+    watch: live::Watch,
+    admin: TcpListener,
+    serving: Option<oneshot::Sender<Store>>,
+    stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    let (token, api_base) = match (simulator, &config.bot.token) {
         (Some(simulator), _) => (SIMULATED_TOKEN.to_owned(), simulator.api_base()),
         (None, Some(token)) => (token.expose_secret().to_owned(), config.bot.api_base.clone()),
         (None, None) => anyhow::bail!("there is no token"),
@@ -93,18 +127,12 @@ pub async fn run(config: Config, options: RunOptions, stop: watch::Receiver<bool
     let path = config.store.path.clone();
     tracing::info!(path = %path.display(), "opening the store");
     let store = tokio::task::spawn_blocking(move || Store::open(&path)).await??;
-    let start = Start { client, store: store.clone(), bot, fingerprint, token_optional: simulator.is_some() };
+    let token_optional = simulator.is_some();
+    let start = Start { client, store: store.clone(), bot, fingerprint, token_optional, serving };
     let ran = start.run(config, watch, admin, stop).await;
     let closed = store.close().await;
-    let saved = match simulator {
-        Some(simulator) => simulator.stop().await,
-        None => Ok(()),
-    };
     ran?;
-    closed.context("could not close the store")?;
-    saved.context("could not save what the simulator holds")?;
-    tracing::info!("stopped");
-    Ok(())
+    closed.context("could not close the store")
 }
 
 /// What is there before anything runs.
@@ -115,6 +143,8 @@ struct Start {
     fingerprint: [u8; 8],
     /// Whether `bot.toml` is fine without a token.
     token_optional: bool,
+    /// Who waits for it to serve.
+    serving: Option<oneshot::Sender<Store>>,
 }
 
 impl Start {
@@ -125,7 +155,7 @@ impl Start {
         admin: TcpListener,
         mut stop: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
-        let Self { client, store, bot, fingerprint, token_optional } = self;
+        let Self { client, store, bot, fingerprint, token_optional, serving } = self;
         let loader = Arc::new(plugins::Loader::new(&config)?);
         let (entries, username) = tokio::select! {
             biased;
@@ -192,6 +222,10 @@ impl Start {
         let reloading =
             tokio::spawn(live::follow(parts.clone(), config, loader, token_optional, watch, ordering, stop_following));
         tracing::info!(%bot, "serving");
+        if let Some(serving) = serving {
+            // Whoever waited may have given up.
+            serving.send(parts.store.clone()).ok();
+        }
 
         let mut result = tokio::select! {
             () = stopped(&mut stop) => Ok(()),
@@ -254,6 +288,7 @@ async fn start_simulator(listen: SocketAddr, config: &Config) -> anyhow::Result<
     let settings = SimulatorSettings {
         listen,
         state_file: Some(simulator_file(&config.store.path)),
+        moves_clock: true,
         ..SimulatorSettings::default()
     };
     let simulator = Simulator::start(settings).await?;

@@ -5,7 +5,9 @@
 //! exit code says which kind of failure it was. Nothing that is printed shows a secret.
 #![allow(clippy::print_stderr, reason = "the last words of a command go to the terminal, not to the log")]
 
+mod bot;
 mod build;
+mod capture;
 mod check;
 mod dead;
 mod exit;
@@ -16,6 +18,7 @@ mod plugin;
 mod run;
 mod store;
 mod table;
+mod test;
 #[cfg(test)]
 mod tests;
 mod unknown;
@@ -24,6 +27,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::redaction::redact;
@@ -72,11 +76,23 @@ struct Cli {
 enum Command {
     Run(run::Run),
     Check(check::Check),
+    Test(test::Test),
     Build(build::Build),
     Plugin(plugin::Plugin),
     Dead(dead::Dead),
     Store(store::Store),
     Unknown(unknown::Unknown),
+}
+
+impl Command {
+    /// What is logged unless somebody says otherwise: those who tell all that matters themselves log no more than the
+    /// panics of the host.
+    fn log(&self) -> &'static str {
+        match self {
+            Self::Test(_) => "off,botyard::cli=error",
+            _ => "info",
+        }
+    }
 }
 
 /// Which configuration.
@@ -97,9 +113,10 @@ impl ConfigFile {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let done = logging::start(&cli.logging).and_then(|()| match cli.command {
+    let done = logging::start(&cli.logging, cli.command.log()).and_then(|()| match cli.command {
         Command::Run(run) => run.run(),
         Command::Check(check) => check.run(),
+        Command::Test(test) => test.run(),
         Command::Build(build) => build.run(),
         Command::Plugin(plugin) => plugin.run(),
         Command::Dead(dead) => dead.run(),
@@ -122,4 +139,21 @@ fn say(text: &str) {
 /// Tells of progress.
 fn tell(text: &str) {
     eprintln!("{}", redact(text));
+}
+
+/// Whether results may be coloured.
+fn is_coloured() -> bool {
+    use std::io::IsTerminal as _;
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// A new folder of this process's own, for what nobody needs afterwards.
+fn scratch_folder(purpose: &str) -> anyhow::Result<PathBuf> {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("botyard-{purpose}-{}-{count}", std::process::id()));
+    // Not one that is there: it could be anybody's.
+    std::fs::create_dir(&folder).with_context(|| format!("could not make the folder {}", folder.display()))?;
+    Ok(folder)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::clock::unix_millis;
+use crate::clock::{self, unix_millis};
 use crate::domain::{BotId, Lane};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::prefix_end;
@@ -25,6 +25,7 @@ pub(super) async fn run(
     changed: &Notify,
     mut stop: watch::Receiver<bool>,
 ) {
+    let mut clock = clock::moves();
     loop {
         let sleep = match fire_due(&store, bot, &arrivals).await {
             Ok(next) => next.map_or(LONGEST_SLEEP, |due| Duration::from_millis(due.saturating_sub(unix_millis()))),
@@ -36,6 +37,7 @@ pub(super) async fn run(
         tokio::select! {
             () = tokio::time::sleep(sleep.min(LONGEST_SLEEP)) => {}
             () = changed.notified() => {}
+            _ = clock.changed() => {}
             _ = stop.wait_for(|stop| *stop) => return,
         }
     }

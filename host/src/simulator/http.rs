@@ -106,8 +106,15 @@ async fn bot_api(
         Ok(params) => params,
         Err(error) => return Ok(refusal(&error)),
     };
-    match hub.arrived(method, &params) {
-        None => Ok(answer(hub.call(method, &params).await)),
+    let (number, action) = hub.arrived(method, &params);
+    match action {
+        None => {
+            let result = hub.call(method, &params).await;
+            if let Err(error) = &result {
+                hub.refused(number, error);
+            }
+            Ok(answer(result))
+        }
         Some(action) => faulty(hub, reset, method, &params, action).await,
     }
 }
