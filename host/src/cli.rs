@@ -10,10 +10,12 @@ mod build;
 mod capture;
 mod check;
 mod dead;
+mod dev;
 mod exit;
 mod hand;
 mod inspect;
 mod logging;
+mod new;
 mod plugin;
 mod run;
 mod store;
@@ -76,6 +78,8 @@ struct Cli {
 enum Command {
     Run(run::Run),
     Check(check::Check),
+    New(new::New),
+    Dev(dev::Dev),
     Test(test::Test),
     Build(build::Build),
     Plugin(plugin::Plugin),
@@ -90,6 +94,7 @@ impl Command {
     fn log(&self) -> &'static str {
         match self {
             Self::Test(_) => "off,botyard::cli=error",
+            Self::Dev(_) => "warn,plugin=debug,botyard::app=info",
             _ => "info",
         }
     }
@@ -116,6 +121,8 @@ pub fn main() -> ExitCode {
     let done = logging::start(&cli.logging, cli.command.log()).and_then(|()| match cli.command {
         Command::Run(run) => run.run(),
         Command::Check(check) => check.run(),
+        Command::New(new) => new.run(),
+        Command::Dev(dev) => dev.run(),
         Command::Test(test) => test.run(),
         Command::Build(build) => build.run(),
         Command::Plugin(plugin) => plugin.run(),

@@ -12,7 +12,7 @@ pub(super) struct BotFile {
     /// Where it is, or would be.
     pub(super) path: PathBuf,
     pub(super) text: String,
-    workshop: Option<Workshop>,
+    pub(super) workshop: Option<Workshop>,
 }
 
 /// A plugin's crate, and where the bot looks for its file.
@@ -54,8 +54,8 @@ impl BotFile {
     }
 
     /// The crate of a plugin in the bot's folder.
-    pub(super) fn workshop(&self) -> Option<&Workshop> {
-        self.workshop.as_ref()
+    pub(super) fn take_workshop(&mut self) -> Option<Workshop> {
+        self.workshop.take()
     }
 
     /// Brings the plugin's file up to date, where its crate is here. Quietly: cargo speaks only of what is wrong.
@@ -125,11 +125,11 @@ mod tests {
         let file = folder.path().join("Shop.wasm");
         std::fs::write(&file, "").unwrap();
         let plugins = [file.display().to_string(), format!("other={}", file.display())];
-        let bot = BotFile::find(&folder.path().join("bot.toml"), &plugins).unwrap();
+        let mut bot = BotFile::find(&folder.path().join("bot.toml"), &plugins).unwrap();
         let config = bot.config().unwrap();
         let plugins: Vec<_> = config.plugins.iter().map(|(name, plugin)| (name.as_str(), plugin.priority)).collect();
         assert_eq!(plugins, [("other", 0), ("shop", 1)]);
-        assert!(bot.workshop().is_none());
+        assert!(bot.take_workshop().is_none());
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(super) mod toolchain;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
@@ -68,7 +69,7 @@ impl Package {
         };
         let mut metadata = cargo(folder);
         metadata.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"]).arg(&manifest);
-        let metadata: Json = serde_json::from_slice(&output(metadata)?).context("could not read cargo's metadata")?;
+        let metadata: Json = serde_json::from_slice(&output(&mut metadata)?).context("could not read cargo's metadata")?;
         let package = metadata["packages"]
             .as_array()
             .into_iter()
@@ -90,6 +91,22 @@ impl Package {
         })
     }
 
+    /// Where cargo notes what the plugin was made of, once it has been built.
+    pub(super) fn dependencies_file(&self) -> Option<PathBuf> {
+        let folder = self.target.join(toolchain::TARGET).join(self.profile);
+        Some(folder.join(format!("{}.d", self.name.replace('-', "_")))).filter(|file| file.exists())
+    }
+
+    /// Builds it so that a change takes as little time as it can, for a host that watches the file and looks for itself
+    /// whether it can load it.
+    pub(super) fn make_fast(&self, folder: &Path, toolchain: &Toolchain, out: &Path) -> anyhow::Result<()> {
+        let profile = self.profile.to_uppercase();
+        let settings = [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("INCREMENTAL", "true")];
+        let settings = settings.map(|(key, value)| (format!("CARGO_PROFILE_{profile}_{key}"), value));
+        let built = self.build(toolchain.build(folder).envs(settings).arg("--quiet"))?;
+        replace(&built, out).with_context(|| format!("could not write {}", out.display()))
+    }
+
     /// Builds it, and puts the file in its place once the host can load it. Quietly: only what goes wrong is told.
     pub(super) fn make(
         &self,
@@ -98,7 +115,11 @@ impl Package {
         out: &Path,
         quietly: bool,
     ) -> anyhow::Result<Summary> {
-        let built = self.build(folder, toolchain, quietly)?;
+        let mut cargo = toolchain.build(folder);
+        if quietly {
+            cargo.arg("--quiet");
+        }
+        let built = self.build(&mut cargo)?;
         let summary = Inspector::default()
             .inspect_file(&built)
             .map_err(|error| anyhow!("cargo has built {}, but the host can't load it: {error}", built.display()))?;
@@ -107,13 +128,9 @@ impl Package {
     }
 
     /// Runs cargo, its progress on stderr, and answers with the file it made.
-    fn build(&self, folder: &Path, toolchain: &Toolchain, quietly: bool) -> anyhow::Result<PathBuf> {
-        let mut build = toolchain.build(folder);
+    fn build(&self, build: &mut Command) -> anyhow::Result<PathBuf> {
         build.args(["--profile", self.profile, "--package", &self.id]);
         build.args(["--lib", "--message-format", "json-render-diagnostics"]);
-        if quietly {
-            build.arg("--quiet");
-        }
         let messages = output(build)?;
         let artifact = messages
             .split(|byte| *byte == b'\n')

@@ -96,7 +96,7 @@ pub(in crate::cli) fn look(folder: &Path) -> anyhow::Result<Option<Toolchain>> {
 fn has_target(folder: &Path) -> anyhow::Result<bool> {
     let mut rustc = command(std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc")), folder);
     rustc.args(["--print", "target-libdir", "--target", TARGET]);
-    let libraries = output(rustc)?;
+    let libraries = output(&mut rustc)?;
     let libraries = PathBuf::from(String::from_utf8_lossy(&libraries).trim());
     let names = fs::read_dir(libraries).into_iter().flatten().flatten().map(|entry| entry.file_name());
     Ok(names.into_iter().any(|name| name.to_string_lossy().starts_with("libstd-")))
@@ -143,7 +143,7 @@ fn command(program: OsString, folder: &Path) -> Command {
 }
 
 /// What a program says on stdout, if it ends well.
-pub(super) fn output(mut command: Command) -> anyhow::Result<Vec<u8>> {
+pub(super) fn output(command: &mut Command) -> anyhow::Result<Vec<u8>> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
         .output()
