@@ -36,7 +36,7 @@ pub use self::plugins::settings as plugin_settings;
 /// How long runs may go on after the stop signal.
 const GRACE: Duration = Duration::from_secs(10);
 /// The token that the simulator is used with. Its number never changes, so that conversations go on.
-const SIMULATED_TOKEN: &str = "777000:simulated-bot-without-any-secret";
+pub const SIMULATED_TOKEN: &str = "777000:simulated-bot-without-any-secret";
 
 /// Whose part of the store a host with this configuration works on.
 ///

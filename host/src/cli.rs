@@ -7,6 +7,7 @@
 
 mod bot;
 mod build;
+mod call;
 mod capture;
 mod check;
 mod dead;
@@ -17,6 +18,7 @@ mod inspect;
 mod logging;
 mod new;
 mod plugin;
+mod routes;
 mod run;
 mod store;
 mod table;
@@ -81,6 +83,8 @@ enum Command {
     New(new::New),
     Dev(dev::Dev),
     Test(test::Test),
+    Call(call::Call),
+    Routes(routes::Show),
     Build(build::Build),
     Plugin(plugin::Plugin),
     Dead(dead::Dead),
@@ -93,7 +97,7 @@ impl Command {
     /// panics of the host.
     fn log(&self) -> &'static str {
         match self {
-            Self::Test(_) => "off,botyard::cli=error",
+            Self::Test(_) | Self::Call(_) | Self::Routes(_) => "off,botyard::cli=error",
             Self::Dev(_) => "warn,plugin=debug,botyard::app=info",
             _ => "info",
         }
@@ -124,6 +128,8 @@ pub fn main() -> ExitCode {
         Command::New(new) => new.run(),
         Command::Dev(dev) => dev.run(),
         Command::Test(test) => test.run(),
+        Command::Call(call) => call.run(),
+        Command::Routes(routes) => routes.run(),
         Command::Build(build) => build.run(),
         Command::Plugin(plugin) => plugin.run(),
         Command::Dead(dead) => dead.run(),

@@ -7,8 +7,10 @@
 //! When the store fails, the loop ends: nothing could be made true any more.
 
 mod age;
+mod explain;
 mod hot;
 mod lanes;
+mod rehearse;
 mod routes;
 mod run;
 mod timers;
@@ -30,6 +32,8 @@ use crate::sender::Sender;
 use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
 
+pub use self::explain::{Explained, describe};
+pub use self::rehearse::{Asked, Rehearsal};
 pub use self::routes::{Entry, Routes};
 
 /// What dispatch is built from.
@@ -82,6 +86,7 @@ impl Dispatcher {
             paused: arc_swap::ArcSwap::default(),
             journals: std::sync::Mutex::default(),
             timer_set: Arc::default(),
+            witness: rehearse::Witness::default(),
         };
         let dispatcher = Self {
             context: Arc::new(context),

@@ -134,7 +134,7 @@ fn wanted_kinds(filter: &Filter) -> Vec<&str> {
 }
 
 /// Everything but the state.
-fn matches(filter: &Filter, facts: &Facts<'_>, is_known_command: bool) -> bool {
+pub(super) fn matches(filter: &Filter, facts: &Facts<'_>, is_known_command: bool) -> bool {
     let view = facts.view;
     let any_or = |list: &[String], value: Option<&str>| {
         list.is_empty() || value.is_some_and(|value| list.iter().any(|item| item == value))

@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 
 use super::age;
 use super::hot::HotKeys;
+use super::rehearse::{self, Witness};
 use super::routes::{Candidate, Facts, Routes};
 use crate::backoff;
 use crate::clock::unix_millis;
@@ -47,6 +48,7 @@ pub(super) struct Context {
     /// only look on are apart: a plugin may see an event both ways.
     pub(super) journals: Mutex<HashMap<(u64, bool), Journal>>,
     pub(super) timer_set: Arc<Notify>,
+    pub(super) witness: Witness,
 }
 
 /// How a lane's turn ended.
@@ -63,7 +65,7 @@ pub(super) enum Outcome {
 }
 
 /// Why an event was not handled this time.
-struct Failure {
+pub(super) struct Failure {
     plugin: PluginName,
     version: String,
     reason: String,
@@ -74,12 +76,12 @@ struct Failure {
 }
 
 /// The first event of a lane.
-struct Head {
-    key: Vec<u8>,
-    lane: Lane,
-    number: u64,
-    value: Bytes,
-    more: bool,
+pub(super) struct Head {
+    pub(super) key: Vec<u8>,
+    pub(super) lane: Lane,
+    pub(super) number: u64,
+    pub(super) value: Bytes,
+    pub(super) more: bool,
 }
 
 impl Context {
@@ -173,7 +175,11 @@ impl Context {
 
     /// Offers the event to the plugins until one takes it. The transaction holds the effects of all runs, and the
     /// end of the event itself.
-    async fn run_plugins(&self, head: &Head, row: &InboxRow) -> Result<Result<Tx, Failure>, store::Error> {
+    pub(super) async fn run_plugins(
+        &self,
+        head: &Head,
+        row: &InboxRow,
+    ) -> Result<Result<Tx, Failure>, store::Error> {
         let mut tx = Tx::new(&self.store);
         tx.delete(head.key.clone());
         let now = unix_millis();
@@ -289,6 +295,7 @@ impl Context {
         observes: bool,
     ) -> (Tx, Result<Verdict, Failure>) {
         let report = plugin.run(invocation, tx, self.outbound.clone()).await;
+        rehearse::note(&self.witness, plugin, invocation, &report, observes);
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
         }
@@ -404,7 +411,7 @@ impl Context {
         self.journals.lock().unwrap_or_else(PoisonError::into_inner).insert((event, observes), journal);
     }
 
-    fn forget_journal(&self, event: u64) {
+    pub(super) fn forget_journal(&self, event: u64) {
         let mut journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
         journals.remove(&(event, false));
         journals.remove(&(event, true));
@@ -412,6 +419,11 @@ impl Context {
 }
 
 impl Failure {
+    /// In words.
+    pub(super) fn reason(self) -> String {
+        self.reason
+    }
+
     /// What no further attempt would change.
     fn of_host(reason: String) -> Self {
         let (version, backtrace) = (String::new(), String::new());
