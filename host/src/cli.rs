@@ -10,8 +10,10 @@ mod build;
 mod call;
 mod capture;
 mod check;
+mod completions;
 mod dead;
 mod dev;
+mod doctor;
 mod exit;
 mod hand;
 mod inspect;
@@ -90,6 +92,8 @@ enum Command {
     Dead(dead::Dead),
     Store(store::Store),
     Unknown(unknown::Unknown),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
 }
 
 impl Command {
@@ -97,7 +101,7 @@ impl Command {
     /// panics of the host.
     fn log(&self) -> &'static str {
         match self {
-            Self::Test(_) | Self::Call(_) | Self::Routes(_) => "off,botyard::cli=error",
+            Self::Test(_) | Self::Call(_) | Self::Routes(_) | Self::Doctor(_) => "off,botyard::cli=error",
             Self::Dev(_) => "warn,plugin=debug,botyard::app=info",
             _ => "info",
         }
@@ -135,6 +139,8 @@ pub fn main() -> ExitCode {
         Command::Dead(dead) => dead.run(),
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
+        Command::Doctor(doctor) => doctor.run(),
+        Command::Completions(completions) => completions.run(),
     });
     let exit = done.unwrap_or_else(|error| {
         eprintln!("error: {}", redact(&exit::explain(&error)));

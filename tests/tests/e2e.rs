@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_types, reason = "real processes take real time")]
 
 mod e2e {
+    mod authors;
     mod conversations;
     mod crash;
     mod load;

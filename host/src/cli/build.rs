@@ -38,12 +38,7 @@ impl Build {
     pub(super) fn run(self) -> anyhow::Result<Exit> {
         let package = Package::find(&self.folder)?;
         let toolchain = toolchain::find(&self.folder)?;
-        tell(&format!(
-            "building {} with the profile `{}`; {}",
-            package.name,
-            package.profile,
-            toolchain.describe()
-        ));
+        tell(&format!("building {} with the profile `{}`; {}", package.name, package.profile, toolchain.describe()));
         let out = self.out.unwrap_or_else(|| PathBuf::from(format!("{}.wasm", package.name)));
         let summary = package.make(&self.folder, &toolchain, &out, false)?;
         say(&format!("{}: {}, version {}\n", out.display(), size(summary.bytes), summary.version));
@@ -69,7 +64,8 @@ impl Package {
         };
         let mut metadata = cargo(folder);
         metadata.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"]).arg(&manifest);
-        let metadata: Json = serde_json::from_slice(&output(&mut metadata)?).context("could not read cargo's metadata")?;
+        let metadata: Json =
+            serde_json::from_slice(&output(&mut metadata)?).context("could not read cargo's metadata")?;
         let package = metadata["packages"]
             .as_array()
             .into_iter()

@@ -167,7 +167,9 @@ mod tests {
     fn what_is_no_update_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("u.json");
-        for (text, word) in [("", "no JSON"), ("[]", "object"), ("{}", "what happened"), ("{\"update_id\": 3}", "what happened")] {
+        for (text, word) in
+            [("", "no JSON"), ("[]", "object"), ("{}", "what happened"), ("{\"update_id\": 3}", "what happened")]
+        {
             std::fs::write(&file, text).unwrap();
             let error = read_update(&file).unwrap_err();
             assert!(error.to_string().contains(word) && Exit::of(&error) == Exit::Usage, "{text}: {error}");

@@ -191,10 +191,11 @@ fn is_sdk(folder: &Path) -> bool {
 /// It names the folder, the crate, a Rust module and the plugin, and has to be right as each of them.
 fn check_name(name: &str) -> Result<(), WrongArgument> {
     const TAKEN: [&str; 52] = [
-        "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
-        "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match",
-        "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait",
-        "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "test",
+        "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
+        "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
+        "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super",
+        "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+        "test",
     ];
     const CRATES: [&str; 7] = ["alloc", "botyard", "botyard-sdk", "core", "proc-macro", "serde", "std"];
     let fits = name.len() <= 64
@@ -220,7 +221,8 @@ mod tests {
         for name in ["echo", "tea-shop", "a1_b", &"a".repeat(64)] {
             assert!(check_name(name).is_ok(), "{name}");
         }
-        for name in ["", "Echo", "1st", "-x", "a b", "../x", "a/b", "é", "fn", "core", "botyard_sdk", &"a".repeat(65)] {
+        for name in ["", "Echo", "1st", "-x", "a b", "../x", "a/b", "é", "fn", "core", "botyard_sdk", &"a".repeat(65)]
+        {
             assert!(check_name(name).is_err(), "{name}");
         }
     }
@@ -238,7 +240,9 @@ mod tests {
             assert_eq!(manifest["package"]["name"].as_str(), Some("tea-shop"));
             // Every text of the source is in the catalog.
             let catalog = read("locales/en.ftl");
-            for piece in read("src/lib.rs").split("t!(ctx, \"").skip(1).chain(read("src/lib.rs").split("help = \"").skip(1)) {
+            for piece in
+                read("src/lib.rs").split("t!(ctx, \"").skip(1).chain(read("src/lib.rs").split("help = \"").skip(1))
+            {
                 let key = piece.split('"').next().unwrap();
                 assert!(catalog.lines().any(|line| line.starts_with(&format!("{key} = "))), "{template:?}: {key}");
             }

@@ -12,7 +12,6 @@ use super::table::{clean, table};
 use super::{ConfigFile, say};
 use crate::dispatch::{Explained, Routes, describe};
 use crate::domain::UpdateView;
-use crate::simulator::SimulatorSettings;
 
 /// Show which plugin takes what, and who would be asked about an update
 ///
@@ -69,12 +68,10 @@ impl Show {
                 let states = self.states(&routes)?;
                 let update = read_update(path)?.to_string();
                 let view = UpdateView::parse(&update)?;
-                let username = self.username.clone().unwrap_or_else(|| SimulatorSettings::default().bot_username);
-                let username = self.username.is_some().then_some(username.as_str());
                 let state_of = |plugin: &crate::plugin::Plugin| {
                     states.iter().find(|(name, _)| name == plugin.name.as_str()).map(|(_, state)| state.clone())
                 };
-                routes.explain(&view, username, state_of).into_iter().map(Row::of).collect()
+                routes.explain(&view, self.username.as_deref(), state_of).into_iter().map(Row::of).collect()
             }
         };
         let shown = match (self.json, &self.update) {

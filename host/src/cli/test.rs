@@ -200,7 +200,8 @@ fn read_all(files: &[PathBuf]) -> anyhow::Result<Vec<File>> {
 fn find(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let unreadable = || format!("could not look into {}", folder.display());
     let entries = std::fs::read_dir(folder).with_context(unreadable)?;
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>().with_context(unreadable)?;
+    let mut paths =
+        entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>().with_context(unreadable)?;
     paths.sort();
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -42,9 +42,7 @@ impl Routes {
         let asked = asked.unwrap_or_else(|never| match never {});
         let explain = |plugin: &Plugin| {
             let state = state_of(plugin);
-            let of_filter = |filter: &Filter| {
-                (describe(filter), why_not(filter, &facts, is_known, state.as_deref()))
-            };
+            let of_filter = |filter: &Filter| (describe(filter), why_not(filter, &facts, is_known, state.as_deref()));
             let turn = asked.iter().position(|candidate| candidate.plugin.name == plugin.name);
             Explained {
                 plugin: plugin.name.clone(),
@@ -73,8 +71,8 @@ pub fn describe(filter: &Filter) -> String {
     if filter.plain_text {
         parts.push("text that is no command".to_owned());
     }
-    let is_implied = parts.len() == 1 && (filter.callback_prefix.is_some() || filter.plain_text);
-    if !filter.kinds.is_empty() && !is_implied {
+    let usual = if filter.callback_prefix.is_some() { "callback_query" } else { "message" };
+    if !filter.kinds.is_empty() && (parts.is_empty() || filter.kinds != [usual]) {
         parts.push(filter.kinds.join(" or "));
     }
     if !filter.chat_types.is_empty() {
@@ -179,10 +177,22 @@ mod tests {
     #[test]
     fn a_reason_is_given_exactly_where_the_filter_does_not_match() {
         let updates = [
-            (r#"{"message":{"chat":{"id":1,"type":"private"},"text":"/start"}}"#, [None, Some("`message`"), Some("command of some"), Some("a private"), None]),
-            (r#"{"message":{"chat":{"id":1,"type":"group"},"text":"tea"}}"#, [Some("no command"), Some("`message`"), Some("no conversation"), None, None]),
-            (r#"{"callback_query":{"data":"sell:1"}}"#, [Some("no command"), Some("sell:1"), Some("`callback_query`"), Some("unknown one"), None]),
-            (r#"{"callback_query":{"data":"buy:1"}}"#, [Some("no command"), None, Some("`callback_query`"), Some("unknown one"), None]),
+            (
+                r#"{"message":{"chat":{"id":1,"type":"private"},"text":"/start"}}"#,
+                [None, Some("`message`"), Some("command of some"), Some("a private"), None],
+            ),
+            (
+                r#"{"message":{"chat":{"id":1,"type":"group"},"text":"tea"}}"#,
+                [Some("no command"), Some("`message`"), Some("no conversation"), None, None],
+            ),
+            (
+                r#"{"callback_query":{"data":"sell:1"}}"#,
+                [Some("no command"), Some("sell:1"), Some("`callback_query`"), Some("unknown one"), None],
+            ),
+            (
+                r#"{"callback_query":{"data":"buy:1"}}"#,
+                [Some("no command"), None, Some("`callback_query`"), Some("unknown one"), None],
+            ),
         ];
         for (raw, expected) in updates {
             let view = UpdateView::parse(raw).unwrap();

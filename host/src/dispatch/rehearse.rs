@@ -67,7 +67,9 @@ impl Dispatcher {
         let asked = context.witness.get_or_init(Mutex::default);
         asked.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let lane = match &event {
-            StoredEvent::Update(raw) => UpdateView::parse(&String::from_utf8_lossy(raw)).map_or(Lane::Other, |v| v.lane()),
+            StoredEvent::Update(raw) => {
+                UpdateView::parse(&String::from_utf8_lossy(raw)).map_or(Lane::Other, |v| v.lane())
+            }
             StoredEvent::Timer { conversation, .. } => conversation.chat.map_or(Lane::Other, Lane::Chat),
         };
         let row = InboxRow { attempts: 0, not_before: 0, received: unix_millis(), event };

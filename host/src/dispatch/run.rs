@@ -175,11 +175,7 @@ impl Context {
 
     /// Offers the event to the plugins until one takes it. The transaction holds the effects of all runs, and the
     /// end of the event itself.
-    pub(super) async fn run_plugins(
-        &self,
-        head: &Head,
-        row: &InboxRow,
-    ) -> Result<Result<Tx, Failure>, store::Error> {
+    pub(super) async fn run_plugins(&self, head: &Head, row: &InboxRow) -> Result<Result<Tx, Failure>, store::Error> {
         let mut tx = Tx::new(&self.store);
         tx.delete(head.key.clone());
         let now = unix_millis();

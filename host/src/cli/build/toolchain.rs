@@ -93,6 +93,13 @@ pub(in crate::cli) fn look(folder: &Path) -> anyhow::Result<Option<Toolchain>> {
     }
 }
 
+/// What the compiler says of itself; `None` where there is none.
+pub(in crate::cli) fn version(folder: &Path) -> Option<String> {
+    let mut rustc = command(std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc")), folder);
+    rustc.arg("--version").stderr(Stdio::null());
+    output(&mut rustc).ok().map(|said| String::from_utf8_lossy(&said).trim().to_owned())
+}
+
 fn has_target(folder: &Path) -> anyhow::Result<bool> {
     let mut rustc = command(std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc")), folder);
     rustc.args(["--print", "target-libdir", "--target", TARGET]);
@@ -105,13 +112,16 @@ fn has_target(folder: &Path) -> anyhow::Result<bool> {
 /// Debian's compiler, if it is there, new enough, and can link.
 fn debian() -> Option<Toolchain> {
     let is_there = [DEBIAN_RUSTC, DEBIAN_CARGO, DEBIAN_STD].iter().all(|path| Path::new(path).exists());
-    if !is_there || minor(&said(DEBIAN_RUSTC, &["--version"])?) < minor(concat!("rustc ", env!("CARGO_PKG_RUST_VERSION")))
+    if !is_there
+        || minor(&said(DEBIAN_RUSTC, &["--version"])?) < minor(concat!("rustc ", env!("CARGO_PKG_RUST_VERSION")))
     {
         return None;
     }
     let mut places = Vec::new();
     for rustc in ["rustc", DEBIAN_RUSTC] {
-        if let (Some(sysroot), Some(host)) = (said(rustc, &["--print", "sysroot"]), said(rustc, &["--print", "host-tuple"])) {
+        if let (Some(sysroot), Some(host)) =
+            (said(rustc, &["--print", "sysroot"]), said(rustc, &["--print", "host-tuple"]))
+        {
             places.push(Path::new(&sysroot).join("lib/rustlib").join(host).join("bin/rust-lld"));
         }
     }

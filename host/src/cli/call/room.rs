@@ -57,12 +57,8 @@ impl Room {
         let token = Token::parse(app::SIMULATED_TOKEN)?;
         let bot = token.bot_id();
         let client = Arc::new(Client::new(&simulator.api_base(), token)?);
-        let limits = SendSettings {
-            overall_per_second: 0.0,
-            chat_per_second: 0.0,
-            group_per_minute: 0.0,
-            bulk_per_second: 0.0,
-        };
+        let limits =
+            SendSettings { overall_per_second: 0.0, chat_per_second: 0.0, group_per_minute: 0.0, bulk_per_second: 0.0 };
         let sender = Sender::new(store.clone(), client, bot, limits);
         let settings = Settings {
             concurrency: 1,
@@ -89,7 +85,10 @@ impl Room {
         let routes = self.dispatcher.routes();
         let keeps_it = |entry: &&Entry| {
             let states = entry.plugin.manifest.filters.iter().flat_map(|filter| &filter.states);
-            plugin.map_or_else(|| states.into_iter().any(|state| state == name), |plugin| entry.plugin.name.as_str() == plugin)
+            plugin.map_or_else(
+                || states.into_iter().any(|state| state == name),
+                |plugin| entry.plugin.name.as_str() == plugin,
+            )
         };
         let entry = routes.entries().iter().find(keeps_it).ok_or_else(|| {
             WrongArgument(format!("no plugin waits in a state {name}; name the plugin: --state PLUGIN:{name}=…"))

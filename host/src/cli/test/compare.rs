@@ -263,10 +263,7 @@ mod tests {
         let done = [says("a", "1"), says("a", "3")];
         let diff = compare(&[wants("a", "1"), wants("a", "2")], &done, "a").unwrap();
         let line = |text: &str| format!("Bot: {text}\n  [Yes]");
-        assert_eq!(
-            diff,
-            [Diff::Same(line("1")), Diff::Missing("Bot: 2".to_owned()), Diff::Unexpected(line("3"))],
-        );
+        assert_eq!(diff, [Diff::Same(line("1")), Diff::Missing("Bot: 2".to_owned()), Diff::Unexpected(line("3"))],);
         let buttons = Some(vec![vec!["No".to_owned()]]);
         let wrong_button = ("a".to_owned(), What::Says { text: "1".to_owned(), buttons });
         assert!(compare(&[wrong_button, wants("a", "3")], &done, "a").is_some());

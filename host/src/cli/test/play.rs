@@ -64,7 +64,10 @@ fn set_up(simulator: &Simulator, setup: &Setup) -> anyhow::Result<()> {
         Setup::Set { .. } => {}
         Setup::Person { name, language } => {
             let users = simulator.users();
-            anyhow::ensure!(users.iter().all(|user| user.first_name != *name), "there is somebody called {name} already");
+            anyhow::ensure!(
+                users.iter().all(|user| user.first_name != *name),
+                "there is somebody called {name} already"
+            );
             let id = 1 + users.iter().map(|user| user.id).max().unwrap_or(0);
             simulator.add_user(User::new(id, name, language.as_deref()));
         }
@@ -219,7 +222,8 @@ impl Player<'_> {
             let topic = found.with_context(|| format!("{title} has no topic {topic}; it has {}", topics()))?;
             return Ok(Place { chat: chat.id, thread: Some(topic.id) });
         }
-        let titles = || chats.iter().map(|chat| chat.title.as_str()).filter(|title| !title.is_empty()).collect::<Vec<_>>();
+        let titles =
+            || chats.iter().map(|chat| chat.title.as_str()).filter(|title| !title.is_empty()).collect::<Vec<_>>();
         let unknown = || format!("there is no chat {name}; there are {}, and the people's own", titles().join(", "));
         Ok(Place { chat: person(&self.simulator, name).ok().with_context(unknown)?, thread: None })
     }

@@ -62,10 +62,19 @@ pub(super) struct Expected {
 /// Texts are patterns: `*` stands for anything.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum What {
-    Says { text: String, buttons: Option<Vec<Vec<String>>> },
-    Edits { text: String, buttons: Option<Vec<Vec<String>>> },
+    Says {
+        text: String,
+        buttons: Option<Vec<Vec<String>>>,
+    },
+    Edits {
+        text: String,
+        buttons: Option<Vec<Vec<String>>>,
+    },
     Answers(String),
-    Calls { method: String, params: Option<Json> },
+    Calls {
+        method: String,
+        params: Option<Json>,
+    },
     Refused(String),
     /// Whatever else it does.
     Anything,
@@ -119,7 +128,9 @@ fn entries(text: &str, problems: &mut Vec<Problem>) -> Vec<Entry> {
         } else if text.starts_with([' ', '\t']) {
             match entries.last_mut() {
                 Some(entry) => {
-                    entry.more.extend(std::iter::repeat_n(String::new(), if entry.more.is_empty() { 0 } else { blank }));
+                    entry
+                        .more
+                        .extend(std::iter::repeat_n(String::new(), if entry.more.is_empty() { 0 } else { blank }));
                     entry.more.push(text.to_owned());
                 }
                 None => problems.push(Problem {
@@ -342,7 +353,8 @@ fn not_understood(line: &str) -> String {
 
 /// `90s`, `1h 30m`, `2d`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{:?} is no length of time; expected something like `90s`, `15m`, `1h 30m` or `2d`", text.trim());
+    let wrong =
+        || format!("{:?} is no length of time; expected something like `90s`, `15m`, `1h 30m` or `2d`", text.trim());
     let mut total = Duration::ZERO;
     for part in text.split_whitespace() {
         let end = part.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
