@@ -22,6 +22,7 @@ mod new;
 mod plugin;
 mod routes;
 mod run;
+mod scratch;
 mod store;
 mod table;
 mod test;
@@ -33,7 +34,6 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::redaction::redact;
@@ -46,7 +46,12 @@ botyard fetches a bot's updates and hands each one to a plugin: a small .wasm fi
 conversations and presses buttons. It keeps every update on disk until it is handled, repeats what failed, keeps to
 Telegram's limits, and swaps plugins while the bot runs.";
 
-const MORE: &str = "Two commands to begin with:
+const MORE: &str = "To begin with a plugin:
+  botyard new tea           Make a folder with a plugin that works, its tests, and a bot.toml; then, in that folder:
+  botyard dev               Chat with it in a browser, without a token and without a network; every change of the source
+                            is live as soon as it is saved.
+
+To run a bot:
   botyard run --simulator   Run the bot without a token and without a network: the host plays Telegram itself and
                             prints the address of a page in which you chat with the bot.
   botyard run               Run it on Telegram, with a token from @BotFather in the variable BOT_TOKEN.
@@ -164,15 +169,4 @@ fn tell(text: &str) {
 fn is_coloured() -> bool {
     use std::io::IsTerminal as _;
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-}
-
-/// A new folder of this process's own, for what nobody needs afterwards.
-fn scratch_folder(purpose: &str) -> anyhow::Result<PathBuf> {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("botyard-{purpose}-{}-{count}", std::process::id()));
-    // Not one that is there: it could be anybody's.
-    std::fs::create_dir(&folder).with_context(|| format!("could not make the folder {}", folder.display()))?;
-    Ok(folder)
 }

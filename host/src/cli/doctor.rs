@@ -168,10 +168,12 @@ fn disk(store: &Path) -> Finding {
 }
 
 fn how_full(free: u64, there: &Path) -> Finding {
-    let health = match free {
-        ..FULL => Health::Fail,
-        ..TIGHT => Health::Warn,
-        _ => Health::Ok,
+    let health = if free < FULL {
+        Health::Fail
+    } else if free < TIGHT {
+        Health::Warn
+    } else {
+        Health::Ok
     };
     let mend = if health == Health::Ok { "" } else { "make room: when the disk is full the bot stops taking updates" };
     let gib = free as f64 / f64::from(1 << 30);

@@ -17,7 +17,7 @@ const VARIABLE: &str = "BOTYARD_LOG";
 /// What is logged, and how.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// What is logged, such as `debug` or `info,botyard::sender=trace` [default: BOTYARD_LOG, else what suits the command]
+    /// What is logged, such as `debug` or `info,botyard::sender=trace` [default: BOTYARD_LOG, else as it fits]
     #[arg(long, global = true, value_name = "FILTER", help_heading = "Logging")]
     log: Option<String>,
     /// Lines for people, or a JSON object a line

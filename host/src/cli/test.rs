@@ -7,11 +7,12 @@ mod stage;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use self::compare::Diff;
 use self::play::Failure;
@@ -19,6 +20,7 @@ use self::script::{Conversation, Script, Setup};
 use super::bot::BotFile;
 use super::capture::Capture;
 use super::exit::{Exit, WrongArgument};
+use super::scratch::Scratch;
 use super::table::clean;
 use super::{ConfigFile, say};
 use crate::config::{Config, Environment, LoadOptions};
@@ -98,7 +100,7 @@ impl Test {
         if !self.no_build {
             bot.build_here()?;
         }
-        let folder = Scratch::new()?;
+        let folder = Scratch::new("test")?;
         let mut reports = Vec::new();
         for file in &scripts {
             if !self.json {
@@ -214,22 +216,6 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// A folder that goes when the command ends.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> anyhow::Result<Self> {
-        super::scratch_folder("test").map(Self)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Left in the folder for temporary files, it harms nobody.
-        std::fs::remove_dir_all(&self.0).unwrap_or_default();
-    }
 }
 
 impl Failed {

@@ -1,10 +1,9 @@
 //! Where updates are tried: the plugins of a configuration, a store of their own, and a simulated Telegram that answers
 //! direct calls. Nothing of it outlives the command.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use serde_json::Value as Json;
 use tokio::sync::watch;
 
@@ -13,6 +12,7 @@ use crate::app;
 use crate::cli::capture::Capture;
 use crate::cli::exit::WrongArgument;
 use crate::cli::inspect::Inspector;
+use crate::cli::scratch::Scratch;
 use crate::config::Config;
 use crate::dispatch::{Dispatcher, Entry, Routes, Settings};
 use crate::domain::{BotId, Conversation, UpdateView};
@@ -25,13 +25,14 @@ use crate::telegram::{Client, Token};
 
 /// See the module.
 pub(in crate::cli) struct Room {
-    folder: PathBuf,
     simulator: Simulator,
     store: Store,
     bot: BotId,
     dispatcher: Dispatcher,
     stop: watch::Sender<bool>,
     last_call: u64,
+    /// Last, so that the store is closed before it goes.
+    folder: Scratch,
 }
 
 /// Loads the enabled plugins of a configuration.
@@ -51,8 +52,8 @@ pub(in crate::cli) fn load(config: &Config) -> anyhow::Result<Routes> {
 impl Room {
     pub(in crate::cli) async fn open(config: &Config) -> anyhow::Result<Self> {
         let routes = load(config)?;
-        let folder = crate::cli::scratch_folder("call")?;
-        let store = Store::open(&folder.join("data"))?;
+        let folder = Scratch::new("call")?;
+        let store = Store::open(&folder.0.join("data"))?;
         let simulator = Simulator::start(SimulatorSettings::default()).await?;
         let token = Token::parse(app::SIMULATED_TOKEN)?;
         let bot = token.bot_id();
@@ -71,7 +72,7 @@ impl Room {
         dispatcher.set_username(SimulatorSettings::default().bot_username);
         let (stop, stopping) = watch::channel(false);
         tokio::spawn(async move { sender.run(stopping).await });
-        Ok(Self { folder, simulator, store, bot, dispatcher, stop, last_call: 0 })
+        Ok(Self { simulator, store, bot, dispatcher, stop, last_call: 0, folder })
     }
 
     /// Puts the conversation of an update into a state.
@@ -132,6 +133,7 @@ impl Room {
         self.stop.send_replace(true);
         self.simulator.stop().await?;
         self.store.close().await?;
-        std::fs::remove_dir_all(&self.folder).context("could not remove the temporary store")
+        drop(self.folder);
+        Ok(())
     }
 }

@@ -36,9 +36,12 @@ pub(super) enum Diff {
     Unexpected(String),
 }
 
+/// What is expected and what was done in one chat; answers are apart.
+type Row<'a> = (Vec<&'a (String, What)>, Vec<&'a Deed>);
+
 /// `None` when everything is as it should be. `here` is the chat of those whose place is not told.
 pub(super) fn compare(expected: &[(String, What)], done: &[Deed], here: &str) -> Option<Vec<Diff>> {
-    let mut rows: BTreeMap<(bool, &str), (Vec<&(String, What)>, Vec<&Deed>)> = BTreeMap::new();
+    let mut rows: BTreeMap<(bool, &str), Row<'_>> = BTreeMap::new();
     for item in expected {
         rows.entry((matches!(item.1, What::Answers(_)), &item.0)).or_default().0.push(item);
     }
