@@ -1,12 +1,15 @@
-//! Health and metrics over HTTP, for probes, scrapers and people: `/healthz`, `/readyz`, `/metrics`; and `/api/…`, for
-//! operators on this machine.
+//! Health and metrics over HTTP, for probes, scrapers and people: `/healthz`, `/readyz`, `/metrics`; a page and `/api/…`
+//! for operators on this machine.
 //!
 //! It reads what others report and hands on what operators want; it decides nothing. There is no login, which is why it
 //! listens on the loopback address unless told otherwise. When its port is taken the host does not start, with an error
 //! that names the address and the key.
 
 mod api;
+mod bots;
+mod broadcasts;
 pub mod metrics;
+mod page;
 mod plugins;
 mod readiness;
 
@@ -15,7 +18,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
@@ -23,8 +26,12 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-pub use api::{Api, Failed, Host};
-pub use plugins::{Action, Order, OrderError, PluginState, PluginStatus};
+use bots::Which;
+
+pub use api::{Failed, HandOver, Host, Shared, Summary};
+pub use bots::{BotStatus, Bots, Reports, Served};
+pub use broadcasts::{Recipients, Terms};
+pub use plugins::{Action, KeptVersion, Order, OrderError, PluginState, PluginStatus};
 pub use readiness::{Readiness, Reason, Report};
 
 /// How long a request that is being answered may hold up the stop.
@@ -34,10 +41,11 @@ const GRACE: Duration = Duration::from_secs(1);
 const UPKEEP: Duration = Duration::from_secs(5);
 
 const INDEX: &str = "botyard\n\n\
+    /         a page for operators\n\
     /healthz  200 while the process lives\n\
-    /readyz   200 when updates are fetched and handled, else 503 with the reasons\n\
+    /readyz   200 when updates are fetched and handled, else 503 with the reasons; ?bot=NAME for one of several\n\
     /metrics  counters and timings for Prometheus\n\
-    /api      what `botyard dead` and `botyard plugin` ask, from this machine only\n";
+    /api      what the page and the commands ask, from this machine only\n";
 
 /// Why the admin endpoints can't be served.
 #[derive(Debug, thiserror::Error)]
@@ -81,15 +89,10 @@ pub fn install_metrics() {
 ///
 /// # Errors
 /// When the server can't go on.
-pub async fn serve(
-    listener: TcpListener,
-    readiness: Readiness,
-    api: Api,
-    mut stop: watch::Receiver<bool>,
-) -> Result<(), Error> {
+pub async fn serve(listener: TcpListener, api: Shared, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
     let metrics = metrics::install();
     let mut asked_to_stop = stop.clone();
-    let routes = routes(readiness, metrics.clone()).merge(api::routes(api));
+    let routes = routes(api.bots.clone(), metrics.clone()).merge(page::routes()).merge(api::routes(api));
     let server = axum::serve(listener, routes.into_make_service_with_connect_info::<SocketAddr>())
         .with_graceful_shutdown(async move { stopped(&mut asked_to_stop).await });
     let out_of_grace = async {
@@ -116,22 +119,34 @@ async fn keep_up(metrics: &PrometheusHandle) {
     }
 }
 
-fn routes(readiness: Readiness, metrics: PrometheusHandle) -> Router {
+fn routes(bots: Bots, metrics: PrometheusHandle) -> Router {
     Router::new()
-        .route("/", get(INDEX))
         .route("/healthz", get("ok\n"))
-        .route("/readyz", get(ready).with_state(readiness))
-        .route("/metrics", get(render).with_state(metrics))
+        .route("/readyz", get(ready).with_state(bots.clone()))
+        .route("/metrics", get(render).with_state((bots, metrics)))
         .fallback((StatusCode::NOT_FOUND, INDEX))
 }
 
-async fn ready(State(readiness): State<Readiness>) -> Response {
-    let report = readiness.report();
-    let status = if report.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(report)).into_response()
+async fn ready(State(bots): State<Bots>, Query(which): Query<Which>) -> Response {
+    let status = |ready| if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let report = match &which.bot {
+        Some(name) => match bots.report_of(name) {
+            Ok(report) => Ok(report),
+            Err(refusal) => return refusal.into_response(),
+        },
+        None => bots.report(),
+    };
+    match report {
+        Ok(one) => (status(one.ready), Json(one)).into_response(),
+        Err(all) => (status(all.ready), Json(all)).into_response(),
+    }
 }
 
-async fn render(State(metrics): State<PrometheusHandle>) -> Response {
+async fn render(State((bots, metrics)): State<(Bots, PrometheusHandle)>) -> Response {
+    for bot in bots.list() {
+        let name: String = bot.name.into();
+        ::metrics::gauge!("botyard_bot_ready", "bot" => name).set(u8::from(bot.ready));
+    }
     // The version is part of the format that scrapers negotiate.
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render()).into_response()
 }

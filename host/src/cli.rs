@@ -6,9 +6,11 @@
 #![allow(clippy::print_stderr, reason = "the last words of a command go to the terminal, not to the log")]
 
 mod bot;
+mod broadcast;
 mod build;
 mod call;
 mod capture;
+mod chats;
 mod check;
 mod completions;
 mod dead;
@@ -29,6 +31,7 @@ mod test;
 #[cfg(test)]
 mod tests;
 mod unknown;
+mod webhook;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -38,7 +41,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::redaction::redact;
 use crate::config::{Config, DEFAULT_FILE, LoadOptions};
-use exit::Exit;
+use crate::domain::BotName;
+use exit::{Exit, WrongArgument};
 
 const ABOUT: &str = "Runs Telegram bots whose handlers are sandboxed WebAssembly plugins.
 
@@ -57,7 +61,7 @@ To run a bot:
   botyard run               Run it on Telegram, with a token from @BotFather in the variable BOT_TOKEN.
 
 Files:
-  bot.toml                  The configuration: which bot, which plugins, which limits. Another one: --config FILE.
+  bot.toml                  The configuration: which bots, which plugins, which limits. Another one: --config FILE.
   *.wasm                    The plugins that bot.toml names; `botyard build` makes them. Both are watched while the
                             bot runs: save a new version, and it serves the next message.
   data/                     The store: waiting updates, conversations, unsent messages (`path` in [store]).
@@ -94,9 +98,12 @@ enum Command {
     Routes(routes::Show),
     Build(build::Build),
     Plugin(plugin::Plugin),
+    Broadcast(broadcast::Broadcast),
     Dead(dead::Dead),
+    Chats(chats::Chats),
     Store(store::Store),
     Unknown(unknown::Unknown),
+    Webhook(webhook::Webhook),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
@@ -127,6 +134,37 @@ impl ConfigFile {
     }
 }
 
+/// Which configuration, and which of its bots.
+#[derive(Debug, Args)]
+struct BotConfig {
+    #[command(flatten)]
+    file: ConfigFile,
+    /// Which bot, where the configuration has several: NAME of [bots.NAME], or `bot` for the one in [bot]
+    #[arg(long, value_name = "NAME", global = true)]
+    bot: Option<String>,
+}
+
+impl BotConfig {
+    /// The configuration as it concerns the bot.
+    fn load(&self, options: LoadOptions) -> anyhow::Result<Config> {
+        self.choose(&self.file.load(options)?)
+    }
+
+    fn choose(&self, config: &Config) -> anyhow::Result<Config> {
+        let names = || config.bots.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let name = match &self.bot {
+            Some(name) => BotName::new(name),
+            None if config.bots.len() > 1 => {
+                let message = format!("there are several bots, {}: say which one with --bot NAME", names());
+                return Err(WrongArgument(message).into());
+            }
+            None => config.name.clone(),
+        };
+        let unknown = || WrongArgument(format!("there is no bot `{name}` in the configuration, but {}", names()));
+        Ok(config.of(&name).ok_or_else(unknown)?)
+    }
+}
+
 /// Parses the arguments, does what they say, and answers with the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -141,9 +179,12 @@ pub fn main() -> ExitCode {
         Command::Routes(routes) => routes.run(),
         Command::Build(build) => build.run(),
         Command::Plugin(plugin) => plugin.run(),
+        Command::Broadcast(broadcast) => broadcast.run(),
         Command::Dead(dead) => dead.run(),
+        Command::Chats(chats) => chats.run(),
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
+        Command::Webhook(webhook) => webhook.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Completions(completions) => completions.run(),
     });

@@ -8,6 +8,7 @@
 
 mod admin;
 mod bot;
+mod bots;
 mod changes;
 mod dispatch;
 mod environment;
@@ -24,6 +25,7 @@ mod store;
 mod tests;
 mod tree;
 mod units;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,18 +33,20 @@ use std::path::{Path, PathBuf};
 
 pub use admin::Admin;
 pub use bot::Bot;
+pub use bots::OneBot;
 pub use changes::Changes;
 pub use dispatch::Dispatch;
 pub use environment::Environment;
 pub use i18n::I18n;
 pub use intake::{AllowedUpdates, Intake, Mode};
-pub use plugin::{Grants, Limits, Plugin};
+pub use plugin::{Broadcasting, Grants, Limits, OnCrash, Plugin};
 pub use problem::{Origin, Problem, Problems};
 pub use send::Send;
 pub use store::Store;
 pub use units::{show_bytes, show_duration};
+pub use webhook::{Tls, Webhook};
 
-use crate::domain::PluginName;
+use crate::domain::{BotName, PluginName};
 use reader::{Context, Reader};
 use tree::Table;
 
@@ -56,11 +60,16 @@ token = { env = "BOT_TOKEN" }
 [plugins.echo]
 path = "plugins/echo.wasm""#;
 
-/// Everything that `bot.toml` and the environment say, checked.
+/// Everything that `bot.toml` and the environment say, checked. It is one bot's: `bot`, `intake` and `send` are of the bot
+/// `name`, the first one as it is read; [`Config::of`] makes another one's of it.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where it was read from, absolute. Relative paths in it start at its folder.
     pub file: PathBuf,
+    /// Whose it is.
+    pub name: BotName,
+    /// All the bots.
+    pub bots: BTreeMap<BotName, OneBot>,
     /// Who the bot is.
     pub bot: Bot,
     /// How updates are fetched.
@@ -79,6 +88,8 @@ pub struct Config {
     pub plugins: BTreeMap<PluginName, Plugin>,
     /// What is allowed but probably not meant.
     pub warnings: Vec<Problem>,
+    /// The files beside `bot.toml` that were read, absolute: those with secrets.
+    pub files: Vec<PathBuf>,
 }
 
 /// What the command line changes about loading.
@@ -170,33 +181,63 @@ impl Config {
         let folder = file.parent().unwrap_or(Path::new("/"));
         let context = Context::new(folder, environment, options);
         let mut config = Self::read(&context, file.clone(), root);
-        let (of_values, warnings) = context.into_findings();
+        let (of_values, mut warnings, files) = context.into_findings();
         problems.extend(of_values);
-        config.warnings = warnings;
+        bots::once(&mut problems);
+        bots::once(&mut warnings);
+        (config.warnings, config.files) = (warnings, files);
         config.secrets().for_each(redaction::hide);
         Ok(Examined { config, problems: Problems::new(path, problems) })
     }
 
     fn read(context: &Context<'_>, file: PathBuf, root: Table) -> Config {
         let mut root = Reader::root(context, root);
+        let bots = bots::read_all(&mut root);
+        let names: Vec<BotName> = bots.keys().cloned().collect();
+        let the_one = BotName::new(BotName::OF_THE_ONE);
+        let name = if bots.contains_key(&the_one) { the_one } else { names[0].clone() };
+        let OneBot { bot, intake, send } = bots[&name].clone();
         let config = Config {
             file,
-            bot: Bot::read(root.table("bot")),
-            intake: Intake::read(root.table("intake")),
+            name,
+            bots,
+            bot,
+            intake,
             dispatch: Dispatch::read(root.table("dispatch")),
-            send: Send::read(root.table("send")),
+            send,
             store: Store::read(root.table("store")),
             i18n: I18n::read(root.table("i18n")),
             admin: Admin::read(root.table("admin")),
-            plugins: plugin::read_all(root.table("plugins")),
+            plugins: plugin::read_all(root.table("plugins"), &names),
             warnings: Vec::new(),
+            files: Vec::new(),
         };
         if config.enabled().next().is_none() {
             let message = "there is no plugin to run: every update will pass unanswered; add a [plugins.NAME] section";
             root.warn(&Origin::Whole, message);
+        } else {
+            for name in names.iter().filter(|name| !config.enabled().any(|(_, plugin)| plugin.serves(name))) {
+                root.warn(&Origin::Whole, format!("no plugin serves the bot `{name}`: its updates pass unanswered"));
+            }
         }
         root.finish();
         config
+    }
+
+    /// The same as it concerns one bot: its sections, and the plugins that serve it.
+    #[must_use]
+    pub fn of(&self, name: &BotName) -> Option<Config> {
+        let OneBot { bot, intake, send } = self.bots.get(name)?.clone();
+        let mut config = Config { name: name.clone(), bot, intake, send, ..self.clone() };
+        config.plugins.retain(|_, plugin| plugin.serves(name));
+        Some(config)
+    }
+
+    /// Where the bot stands in `bot.toml`, for people.
+    #[must_use]
+    pub fn section(&self) -> String {
+        let name = self.name.as_str();
+        if name == BotName::OF_THE_ONE { "[bot]".to_owned() } else { format!("[bots.{name}]") }
     }
 
     /// The plugins that serve.
@@ -219,7 +260,11 @@ impl Config {
     fn secrets(&self) -> impl Iterator<Item = &str> {
         use secrecy::ExposeSecret as _;
         let of_plugins = self.plugins.values().flat_map(|plugin| plugin.secrets.values());
-        self.bot.token.iter().chain(of_plugins).map(|secret| secret.expose_secret())
+        let of_bots = self.bots.values().flat_map(|bot| {
+            let of_webhook = bot.intake.webhook.iter().filter_map(|webhook| webhook.secret.as_ref());
+            bot.bot.token.iter().chain(of_webhook)
+        });
+        of_bots.chain(of_plugins).map(|secret| secret.expose_secret())
     }
 }
 

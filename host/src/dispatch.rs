@@ -7,34 +7,84 @@
 //! When the store fails, the loop ends: nothing could be made true any more.
 
 mod age;
+mod album;
+mod answers;
+mod breaker;
+mod chats;
+mod claims;
+mod control;
+mod expiry;
 mod explain;
+mod health;
 mod hot;
 mod lanes;
+mod offer;
+mod own;
 mod rehearse;
 mod routes;
 mod run;
+#[cfg(test)]
+mod tests;
 mod timers;
+mod trial;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 
+use self::claims::{Overdue, Why};
 use self::lanes::{Lanes, Turn};
 use self::run::{Context, Outcome};
-use crate::domain::{BotId, Lane, PluginName};
+use crate::clock::unix_millis;
+use crate::domain::{BotId, EventLane, LaneRule, Part, PluginName};
 use crate::plugin::Outbound;
 use crate::sender::Sender;
 use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
+use crate::whose;
 
 pub use self::explain::{Explained, describe};
-pub use self::rehearse::{Asked, Rehearsal};
+pub use self::rehearse::{Asked, Rehearsal, Scene};
 pub use self::routes::{Entry, Routes};
+pub use self::trial::Trial;
+
+/// What whoever owns the plugins should know, or see to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// A version on trial does worse than the one before it.
+    Worse {
+        /// The plugin.
+        plugin: PluginName,
+        /// The version on trial.
+        version: String,
+        /// In which way.
+        reason: String,
+    },
+    /// A run has crashed, and the plugin is paused for it (`on_crash = "pause"`).
+    Crashed {
+        /// The plugin.
+        plugin: PluginName,
+    },
+    /// One event after another fails: the plugin's events wait for a while.
+    Rests {
+        /// The plugin.
+        plugin: PluginName,
+        /// For how long.
+        rest: Duration,
+        /// Why the last event failed.
+        reason: String,
+    },
+    /// It handles events again.
+    Recovered {
+        /// The plugin.
+        plugin: PluginName,
+    },
+}
 
 /// What dispatch is built from.
 pub struct Settings {
@@ -46,7 +96,22 @@ pub struct Settings {
     pub default_locale: String,
     /// How long runs may go on after the stop signal before they are rolled back.
     pub grace: Duration,
+    /// Whoever owns the plugins.
+    pub notices: mpsc::UnboundedSender<Notice>,
+    /// The command that ends a conversation whatever its handler does.
+    pub cancel_command: Option<String>,
+    /// What the user is told then, where the plugin has no words for it.
+    pub cancel_reply: String,
+    /// An album is complete when no message has joined it for so long.
+    pub album_quiet: Duration,
+    /// An album is waited for no longer than this.
+    pub album_wait: Duration,
 }
+
+/// How often it is looked for runs that hang.
+const LOOK_FOR_HANGING: Duration = Duration::from_secs(1);
+/// How often what is remembered of albums is tidied up.
+const SWEEP: Duration = Duration::from_secs(3600);
 
 /// Hands events to plugins. Cheap to clone; [`Dispatcher::run`] does the work.
 #[derive(Clone)]
@@ -54,13 +119,12 @@ pub struct Dispatcher {
     context: Arc<Context>,
     concurrency: usize,
     grace: Duration,
-    arrivals: mpsc::UnboundedSender<Vec<Lane>>,
-    /// Told when what paused plugins made wait is to be looked at again.
-    resumed: Arc<Notify>,
+    arrivals: mpsc::UnboundedSender<Vec<EventLane>>,
+    lanes: watch::Sender<LaneRule>,
 }
 
 /// The receiving end of [`Dispatcher::arrivals`]; goes into [`Dispatcher::run`].
-pub struct Arrivals(mpsc::UnboundedReceiver<Vec<Lane>>);
+pub struct Arrivals(mpsc::UnboundedReceiver<Vec<EventLane>>);
 
 impl Dispatcher {
     /// Puts the parts together; nothing runs yet.
@@ -73,6 +137,7 @@ impl Dispatcher {
         settings: Settings,
     ) -> (Self, Arrivals) {
         let (arrivals, receiver) = mpsc::unbounded_channel();
+        let lanes = watch::Sender::new(LaneRule { key: routes.key(), cancel: settings.cancel_command });
         let context = Context {
             store,
             bot,
@@ -84,24 +149,37 @@ impl Dispatcher {
             max_attempts: settings.max_attempts,
             hot: hot::HotKeys::default(),
             paused: arc_swap::ArcSwap::default(),
+            breakers: std::sync::Mutex::default(),
+            notices: settings.notices,
+            resumed: Arc::default(),
             journals: std::sync::Mutex::default(),
             timer_set: Arc::default(),
             witness: rehearse::Witness::default(),
+            claims: claims::Claims::default(),
+            patience: album::Patience { quiet: settings.album_quiet, wait: settings.album_wait, since: unix_millis() },
+            cancel_reply: settings.cancel_reply,
+            expiry: Arc::default(),
         };
         let dispatcher = Self {
             context: Arc::new(context),
             concurrency: settings.concurrency.max(1),
             grace: settings.grace,
             arrivals,
-            resumed: Arc::default(),
+            lanes,
         };
         (dispatcher, Arrivals(receiver))
     }
 
     /// Where intake announces lanes in which something durable has come.
     #[must_use]
-    pub fn arrivals(&self) -> mpsc::UnboundedSender<Vec<Lane>> {
+    pub fn arrivals(&self) -> mpsc::UnboundedSender<Vec<EventLane>> {
         self.arrivals.clone()
+    }
+
+    /// How intake is to choose lanes: follows the plugins.
+    #[must_use]
+    pub fn lanes(&self) -> watch::Receiver<LaneRule> {
+        self.lanes.subscribe()
     }
 
     /// The plugins that serve.
@@ -112,10 +190,15 @@ impl Dispatcher {
 
     /// Lets other plugins, or other versions, serve. Events under way end with the ones they began with.
     pub fn set_routes(&self, routes: Routes) {
+        let key = routes.key();
         self.context.routes.store(Arc::new(routes));
-        if !self.context.paused.load().is_empty() {
+        self.lanes.send_modify(|rule| rule.key = key);
+        self.context.timer_set.notify_one();
+        // Another version begins anew.
+        let rested = !self.context.end_rests().is_empty();
+        if rested || !self.context.paused.load().is_empty() {
             // A paused plugin may be among those that have gone.
-            self.resumed.notify_one();
+            self.context.resumed.notify_one();
         }
     }
 
@@ -123,7 +206,7 @@ impl Dispatcher {
     pub fn set_paused(&self, plugins: BTreeSet<PluginName>) {
         let before = self.context.paused.swap(Arc::new(plugins));
         if !before.is_empty() {
-            self.resumed.notify_one();
+            self.context.resumed.notify_one();
         }
     }
 
@@ -137,11 +220,18 @@ impl Dispatcher {
     /// # Errors
     /// When the store fails.
     pub async fn run(&self, arrivals: Arrivals, mut stop: watch::Receiver<bool>) -> Result<(), store::Error> {
-        let timers = tokio::spawn({
-            let (context, arrivals, stop) = (self.context.clone(), self.arrivals.clone(), stop.clone());
-            async move {
-                timers::run(context.store.clone(), context.bot, arrivals, &context.timer_set, stop).await;
-            }
+        let timers = tokio::spawn(whose::same(timers::run(self.context.clone(), self.arrivals.clone(), stop.clone())));
+        let expiry = tokio::spawn(whose::same(expiry::run(self.context.clone(), self.arrivals.clone(), stop.clone())));
+        let sweeping = tokio::spawn({
+            let context = self.context.clone();
+            whose::same(async move {
+                loop {
+                    if let Err(error) = album::sweep(&context.store, context.bot).await {
+                        tracing::error!(%error, "what is remembered of albums can't be tidied up");
+                    }
+                    tokio::time::sleep(SWEEP).await;
+                }
+            })
         });
         let mut running = JoinSet::new();
         let result = self.turns(arrivals, &mut running, &mut stop).await;
@@ -152,26 +242,35 @@ impl Dispatcher {
                 tracing::warn!(runs = running.len(), "rolled back; these events are handled after the next start");
             }
         }
-        running.shutdown().await;
+        // One whose thread hangs never ends, and must not keep the host from it.
+        tokio::time::timeout(claims::SLACK, running.shutdown()).await.ok();
         timers.abort();
+        sweeping.abort();
+        expiry.abort();
         result
     }
 
     async fn turns(
         &self,
         Arrivals(mut arrivals): Arrivals,
-        running: &mut JoinSet<(Turn, Result<Outcome, store::Error>)>,
+        running: &mut JoinSet<Ended>,
         stop: &mut watch::Receiver<bool>,
     ) -> Result<(), store::Error> {
         let mut lanes = Lanes::default();
         let mut resting = BinaryHeap::new();
         let mut announced = Vec::new();
+        let mut turns = Turns::default();
+        let mut look = tokio::time::interval(LOOK_FOR_HANGING);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.find_waiting(&mut lanes).await?;
         loop {
-            while running.len() < self.concurrency {
+            // What users order the host itself to do takes no place: it is for when all of them are taken.
+            while let Some(turn) = lanes.next_control() {
+                self.begin(turn, &mut turns, running);
+            }
+            while running.len() - turns.control < self.concurrency {
                 let Some(turn) = lanes.next() else { break };
-                let context = self.context.clone();
-                running.spawn(async move { (turn, context.turn(turn.lane).await) });
+                self.begin(turn, &mut turns, running);
             }
             metrics::gauge!("botyard_lanes").set(lanes.len() as f64);
             let wake = resting
@@ -184,7 +283,10 @@ impl Dispatcher {
                     let mut next = Some(ended);
                     // Whatever else has ended meanwhile, so that the queues are filled once for all of it.
                     while let Some(ended) = next {
-                        let (turn, outcome) = ended.expect("a turn catches its panics and is never aborted here");
+                        let (number, outcome) = ended.expect("a turn catches its panics and is never aborted here");
+                        next = running.try_join_next();
+                        // One that was given up has come back after all.
+                        let Some(turn) = turns.ended(number) else { continue };
                         match outcome? {
                             Outcome::Empty => lanes.finished(turn, false),
                             Outcome::Done { more } => lanes.finished(turn, more),
@@ -193,14 +295,24 @@ impl Dispatcher {
                             Outcome::Rest(rest) => {
                                 resting.push(Reverse(Resting { until: Instant::now() + rest, turn }));
                             }
+                            Outcome::Freed { more, lanes: freed } => {
+                                lanes.finished(turn, more);
+                                resting.retain(|Reverse(Resting { turn, .. })| {
+                                    let stays = !freed.contains(&turn.lane);
+                                    if !stays {
+                                        lanes.finished(*turn, true);
+                                    }
+                                    stays
+                                });
+                            }
                         }
-                        next = running.try_join_next();
                     }
                     if lanes.take_overflow() {
                         self.find_waiting(&mut lanes).await?;
                     }
                 }
-                () = self.resumed.notified() => self.find_waiting(&mut lanes).await?,
+                _ = look.tick() => self.look_for_hanging(&mut turns, running),
+                () = self.context.resumed.notified() => self.find_waiting(&mut lanes).await?,
                 received = arrivals.recv_many(&mut announced, 256) => {
                     if received == 0 {
                         return Ok(());
@@ -217,6 +329,30 @@ impl Dispatcher {
                     }
                 }
             }
+        }
+    }
+
+    fn begin(&self, turn: Turn, turns: &mut Turns, running: &mut JoinSet<Ended>) {
+        let (number, context) = (turns.begun(turn), self.context.clone());
+        running.spawn(whose::same(async move { (number, context.turn(number, turn.lane).await) }));
+    }
+
+    /// Ends runs that are beyond all limits, and gives up those that don't even end then, so that their lanes go on.
+    fn look_for_hanging(&self, turns: &mut Turns, running: &mut JoinSet<Ended>) {
+        for Overdue { turn, lane, event, run, is_deaf } in self.context.claims.overdue(Instant::now()) {
+            let plugin = &run.plugin;
+            metrics::counter!("botyard_watchdog_total", "outcome" => if is_deaf { "given_up" } else { "ended" })
+                .increment(1);
+            if !is_deaf {
+                tracing::error!(%plugin, event, %lane, "a run hangs far beyond its time limit, and is ended");
+                self.context.claims.end(turn, Why::Wedged);
+                continue;
+            }
+            tracing::error!(%plugin, event, %lane, "a run hangs and can't be ended; its lane goes on without it");
+            self.context.claims.forget(turn);
+            let Some(given_up) = turns.ended(turn) else { continue };
+            let (number, context) = (turns.begun(given_up), self.context.clone());
+            running.spawn(whose::same(async move { (number, context.give_up(lane, event, run).await) }));
         }
     }
 
@@ -246,6 +382,34 @@ impl Dispatcher {
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     // The other end is gone only when everything stops.
     stop.wait_for(|stop| *stop).await.ok();
+}
+
+/// A turn's number, and what came of it.
+type Ended = (u64, Result<Outcome, store::Error>);
+
+/// The turns under way.
+#[derive(Default)]
+struct Turns {
+    next: u64,
+    turns: HashMap<u64, Turn>,
+    /// Those that no plugin runs in.
+    control: usize,
+}
+
+impl Turns {
+    fn begun(&mut self, turn: Turn) -> u64 {
+        self.next += 1;
+        self.turns.insert(self.next, turn);
+        self.control += usize::from(matches!(turn.lane.part, Part::Control(_)));
+        self.next
+    }
+
+    /// None for one that was given up.
+    fn ended(&mut self, number: u64) -> Option<Turn> {
+        let turn = self.turns.remove(&number)?;
+        self.control -= usize::from(matches!(turn.lane.part, Part::Control(_)));
+        Some(turn)
+    }
 }
 
 /// A lane whose event is to be tried again later.

@@ -14,28 +14,33 @@
 //! - [`admin`] · [`simulator`] · [`reload`]
 //! - [`dispatch`] · [`intake`] · [`operate`]
 //! - [`sender`]
-//! - [`plugin`]
-//! - [`telegram`]
+//! - [`chats`] · [`plugin`]
+//! - [`telegram`] · [`files`]
 //! - [`i18n`] · [`store`]
 //! - [`config`]
-//! - [`limit`] · [`backoff`] · [`clock`] · [`domain`] · [`guard`]
+//! - [`whose`]
+//! - [`limit`] · [`backoff`] · [`clock`] · [`domain`] · [`guard`] · [`recurrence`]
 
 pub mod admin;
 pub mod app;
 pub mod backoff;
+pub mod chats;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod dispatch;
 pub mod domain;
+pub mod files;
 pub mod guard;
 pub mod i18n;
 pub mod intake;
 pub mod limit;
 pub mod operate;
 pub mod plugin;
+pub mod recurrence;
 pub mod reload;
 pub mod sender;
 pub mod simulator;
 pub mod store;
 pub mod telegram;
+pub mod whose;

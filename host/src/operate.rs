@@ -1,22 +1,31 @@
-//! What an operator does by hand to what is stored for a bot: looks at dead letters, puts them back, drops them.
+//! What an operator does by hand to what is stored for a bot: to dead letters, paused plugins, chats, broadcasts, and
+//! calls with an unknown end.
 //!
 //! The same functions serve the running host, behind the admin address, and a stopped store, behind the command line;
 //! what they answer with is JSON as it stands. Each change is one commit that checks what it rests on, so that two
 //! operators, or an operator and the host, never do half of something. Nothing here runs a plugin or sends anything.
 
+mod broadcast;
+mod chats;
 mod dead;
 mod paused;
 mod private;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, EventLane};
+use crate::sender::Sender;
+use crate::store::rows::prefix_end;
 use crate::store::{self, Store};
 
+pub use self::broadcast::{AT_A_TIME, Audience, Begun, Broadcast, Change, Draft, Missed, MissedPage, Problem};
+pub use self::chats::{ChatEntry, ChatList, Reach};
 pub use self::dead::{Letter, List, Summary};
+pub use self::unknown::{UnknownCall, UnknownList};
 
 /// What can be done to one bot's part of a store. Cheap to clone.
 #[derive(Clone)]
@@ -24,7 +33,9 @@ pub struct Operator {
     store: Store,
     bot: BotId,
     /// Where lanes are announced in which something has come; nobody listens on a stopped store.
-    arrivals: Option<mpsc::UnboundedSender<Vec<Lane>>>,
+    arrivals: Option<mpsc::UnboundedSender<Vec<EventLane>>>,
+    /// Who is told of what is wanted of broadcasts and of calls; nobody on a stopped store.
+    sender: Option<Sender>,
 }
 
 /// Which dead letters.
@@ -67,13 +78,33 @@ impl Operator {
     /// For a store that no host runs on.
     #[must_use]
     pub fn on_stopped(store: Store, bot: BotId) -> Self {
-        Self { store, bot, arrivals: None }
+        Self { store, bot, arrivals: None, sender: None }
     }
 
     /// For a store that a host runs on, which is told by `arrivals` where there is something new to do.
     #[must_use]
-    pub fn on_running(store: Store, bot: BotId, arrivals: mpsc::UnboundedSender<Vec<Lane>>) -> Self {
-        Self { store, bot, arrivals: Some(arrivals) }
+    pub fn on_running(store: Store, bot: BotId, arrivals: mpsc::UnboundedSender<Vec<EventLane>>) -> Self {
+        Self { store, bot, arrivals: Some(arrivals), sender: None }
+    }
+
+    /// Also tells the host's sender.
+    #[must_use]
+    pub fn telling(self, sender: Sender) -> Self {
+        Self { sender: Some(sender), ..self }
+    }
+
+    /// How many rows begin so; no more than `most` are counted.
+    fn count(&self, prefix: Vec<u8>, most: usize) -> Result<usize, Error> {
+        let end = prefix_end(&prefix);
+        let mut from = prefix;
+        let mut count = 0;
+        while count < most
+            && let Some(key) = self.store.first_key(&from, &end)?
+        {
+            count += 1;
+            from = [&key, &[0][..]].concat();
+        }
+        Ok(count)
     }
 
     /// Whose things these are.

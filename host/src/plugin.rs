@@ -16,6 +16,8 @@ mod component;
 mod engine;
 mod file;
 mod grants;
+mod http;
+mod journal;
 mod limits;
 mod manifest;
 mod meter;
@@ -25,14 +27,18 @@ mod run;
 mod tests;
 mod version;
 
-pub use bindings::botyard::types::types::{Command, Event, Timer, Update};
+pub use bindings::botyard::types::types::{Album, Command, Event, State, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::read_file;
-pub use grants::Grants;
+pub use grants::{Broadcasting, Grants};
+pub use http::HttpClient;
+pub use journal::Journal;
 pub use limits::{Limits, MEMORY_CAP};
-pub use manifest::{CommandHelp, Filter, Manifest};
-pub use outbound::{CallError, Journal, Outbound};
+pub use manifest::{CommandHelp, Filter, Manifest, Schedule};
+pub use outbound::{Attachment, CallError, Outbound};
 pub use run::{Invocation, RunError, RunReport, Verdict};
+#[cfg(test)]
+pub(crate) use tests::keyed;
 pub use version::{Plugin, Version};
 
 /// Why a file can't serve as a plugin.

@@ -10,38 +10,56 @@
 //!   before it begins, and not made again.
 //! - Of the edits of one message that wait together, only the last is made. Chat actions are made at once or not at
 //!   all; they have no rows.
+//! - A pressed button that has no answer after a while is acknowledged; a chat action is kept up for as long as
+//!   somebody works.
+//! - A text whose markup Telegram can't read is sent once more without it, where that is wanted.
 //! - Every row ends as delivered, refused, expired or unknown. The last two are kept in a ledger for the operator.
 //! - Memory holds the lanes, not the rows: these are read when it is their turn.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
+use crate::chats::Chats;
 use crate::domain::{BotId, Lane};
+use crate::files::Files;
 use crate::store::rows::outbox::Priority;
 use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Store};
 use crate::telegram::{Client, lane_of};
 
+mod acknowledge;
+mod acting;
 mod action;
+mod attempt;
 mod backlog;
+pub(crate) mod broadcast;
 mod decide;
 mod direct;
+mod downloads;
 mod edits;
+mod floods;
 mod ledger;
 mod outbound;
 mod run;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod uploads;
 mod weight;
 
-use action::Action;
+pub use acknowledge::{METHOD, acknowledgement};
 pub use action::is_chat_action;
+use action::{Action, Reply};
 use backlog::Waiting;
 use direct::Direct;
+use downloads::Downloads;
+use uploads::Uploads;
 
 /// How long one attempt may take, from connecting to the answer's last byte. Slower than Telegram gets in a
 /// busy channel.
@@ -58,11 +76,19 @@ pub struct SendSettings {
     pub group_per_minute: f64,
     /// All bulk calls together.
     pub bulk_per_second: f64,
+    /// All paid calls of broadcasts together.
+    pub paid_per_second: f64,
 }
 
 impl Default for SendSettings {
     fn default() -> Self {
-        Self { overall_per_second: 30.0, chat_per_second: 1.0, group_per_minute: 20.0, bulk_per_second: 25.0 }
+        Self {
+            overall_per_second: 30.0,
+            chat_per_second: 1.0,
+            group_per_minute: 20.0,
+            bulk_per_second: 25.0,
+            paid_per_second: 1000.0,
+        }
     }
 }
 
@@ -80,8 +106,18 @@ struct Shared {
     /// Wakes the task when something lies in the inbox.
     wake: Notify,
     token_refused: watch::Sender<bool>,
+    /// Pressed buttons without an answer.
+    queries: acknowledge::Queries,
     /// Tells the marks of this process from those of an earlier one; never 0.
     process: u64,
+    /// None where no files are sent or fetched.
+    uploads: Option<Uploads>,
+    downloads: Downloads,
+    /// Calls in flight that don't count as such: they wait for an upload.
+    aside: Arc<AtomicUsize>,
+    chats: Chats,
+    /// Chats that have to wait for long, and until when.
+    long_floods: watch::Sender<BTreeMap<Lane, Instant>>,
 }
 
 /// What waits for the task.
@@ -93,6 +129,10 @@ struct Inbox {
     actions: Vec<Action>,
     /// Calls with an unknown outcome that were not the task's own.
     unknown: Vec<UnknownRow>,
+    /// Something else is wanted of broadcasts.
+    broadcasts: bool,
+    /// How many calls with an unknown outcome the operator has removed.
+    unknown_dropped: u64,
     settings: SendSettings,
     /// The task has ended, or was never to begin: nobody will take anything any more.
     closed: bool,
@@ -114,26 +154,49 @@ impl Sender {
     /// To be made before anything commits calls: it looks here for what an earlier process left (a second or
     /// less for 100,000 chats); what comes later, [`Sender::committed`] tells.
     #[must_use]
-    pub fn new(store: Store, client: Arc<Client>, bot: BotId, settings: SendSettings) -> Self {
+    pub fn new(
+        store: Store,
+        client: Arc<Client>,
+        bot: BotId,
+        chats: Chats,
+        settings: SendSettings,
+        files: Option<Files>,
+    ) -> Self {
         let inbox = Inbox {
             backlog: Some(backlog::read(&store, bot)),
             committed: Vec::new(),
             direct: VecDeque::new(),
             actions: Vec::new(),
             unknown: Vec::new(),
+            broadcasts: false,
+            unknown_dropped: 0,
             settings,
             closed: false,
         };
         let (token_refused, _) = watch::channel(false);
         let (inbox, process) = (Mutex::new(inbox), rand::random::<u64>().max(1));
-        let shared = Shared { store, client, bot, inbox, wake: Notify::new(), token_refused, process };
+        let shared = Shared {
+            store,
+            client,
+            bot,
+            inbox,
+            wake: Notify::new(),
+            token_refused,
+            queries: acknowledge::Queries::default(),
+            process,
+            uploads: files.map(Uploads::new),
+            downloads: Downloads::default(),
+            aside: Arc::default(),
+            chats,
+            long_floods: watch::channel(BTreeMap::new()).0,
+        };
         Self { shared: Arc::new(shared) }
     }
 
     /// Sends until told to stop: then begins nothing new, gives what is in flight a short time to end, and
     /// answers direct calls that wait. To be called once.
     pub async fn run(&self, stop: watch::Receiver<bool>) {
-        run::run(&self.shared, stop).await;
+        tokio::join!(run::run(&self.shared, stop.clone()), acknowledge::run(&self.shared, stop));
         let mut inbox = self.shared.inbox();
         inbox.closed = true;
         inbox.direct.clear();
@@ -146,23 +209,51 @@ impl Sender {
         self.shared.wake.notify_one();
     }
 
+    /// Tells that something else is wanted of broadcasts, and durable. Never blocks.
+    pub fn broadcasts_changed(&self) {
+        self.shared.inbox().broadcasts = true;
+        self.shared.wake.notify_one();
+    }
+
+    /// Tells that so many calls with an unknown outcome were looked after and removed. Never blocks.
+    pub fn unknown_dropped(&self, count: u64) {
+        self.shared.inbox().unknown_dropped += count;
+        self.shared.wake.notify_one();
+    }
+
     /// Makes chat actions with these parameters, at once or not at all. Never blocks.
     pub fn act(&self, actions: impl IntoIterator<Item = String>) {
+        for params in actions {
+            self.act_now(lane_of(action::METHOD, &params), params.into(), None);
+        }
+    }
+
+    /// False if nobody makes any actions any more.
+    fn act_now(&self, lane: Lane, params: Bytes, reply: Option<Reply>) -> bool {
         let mut inbox = self.shared.inbox();
         if !inbox.closed {
-            inbox.actions.extend(actions.into_iter().map(|params| Action {
-                lane: lane_of("sendChatAction", &params),
-                params: params.into(),
-                reply: None,
-            }));
+            inbox.actions.push(Action { lane, params, reply });
             self.shared.wake.notify_one();
         }
+        !inbox.closed
     }
 
     /// Keeps to other rates from now on.
     pub fn reconfigure(&self, settings: SendSettings) {
         self.shared.inbox().settings = settings;
         self.shared.wake.notify_one();
+    }
+
+    /// What is known of chats.
+    #[must_use]
+    pub fn chats(&self) -> &Chats {
+        &self.shared.chats
+    }
+
+    /// Chats that Telegram makes wait for longer than five minutes, and until when.
+    #[must_use]
+    pub fn long_floods(&self) -> watch::Receiver<BTreeMap<Lane, Instant>> {
+        self.shared.long_floods.subscribe()
     }
 
     /// True while Telegram refuses the token: all calls wait then, but for one now and then that tries.

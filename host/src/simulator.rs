@@ -4,8 +4,8 @@
 //! their ids and entities, refusals their words. Tests and people play the other side, through [`Simulator`],
 //! through `/sim/…` or on the page at `/`. Faults ([`Fault`]) happen on the real socket.
 //!
-//! It knows no other part of the host. It reaches no network: addresses that a bot sends are never fetched, webhooks
-//! never called. By default it should listen on 127.0.0.1 only; it has no passwords.
+//! It knows no other part of the host. It reaches no network: addresses that a bot sends are never fetched, and a
+//! webhook is called only on this machine. By default it should listen on 127.0.0.1 only; it has no passwords.
 
 mod api;
 mod bulk;
@@ -31,6 +31,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 mod updates;
+mod webhook;
 mod world;
 
 use std::fmt;
@@ -49,11 +50,13 @@ pub use calls::Call;
 pub use cast::{ALICE, BOTIR, CHANNEL, CHIARA, DIEGO, FORUM, GROUP, NOOR};
 pub use error::Error;
 pub use faults::{Action, Fault, Rule};
+pub use files::Uploaded;
 pub use model::{Chat, ChatKind, Entity, Message, Sender, Topic, User};
-pub use people::{Done, Say};
+pub use people::{Done, MoveNote, Say};
 pub use queries::Query;
 
 use hub::Hub;
+use webhook::Webhook;
 use world::{Bot, LoadMode, World};
 
 /// How to start one.
@@ -77,6 +80,11 @@ pub struct SimulatorSettings {
     pub throttle_polls: bool,
     /// Whoever puts the simulated clock ahead moves this process's clock along: for the bot that runs in it.
     pub moves_clock: bool,
+    /// Play a local server, run with `--local`: it takes files of up to 2,000 MB, and `getFile` puts them here and answers
+    /// with their paths.
+    pub local_files: Option<PathBuf>,
+    /// How long a second takes in the pauses between deliveries to a webhook: less, for tests.
+    pub webhook_second: Duration,
 }
 
 impl fmt::Debug for SimulatorSettings {
@@ -104,6 +112,8 @@ impl Default for SimulatorSettings {
             messages_per_chat: limits.messages_per_chat,
             throttle_polls: limits.throttle_polls,
             moves_clock: false,
+            local_files: limits.local_files,
+            webhook_second: limits.webhook_second,
         }
     }
 }
@@ -147,6 +157,8 @@ impl Simulator {
         world.limits.queue = settings.queue_limit;
         world.limits.messages_per_chat = settings.messages_per_chat;
         world.limits.throttle_polls = settings.throttle_polls;
+        world.limits.local_files = settings.local_files;
+        world.limits.webhook_second = settings.webhook_second;
         if let Some(path) = &path {
             persist::save(path, &world, false)?;
         }
@@ -156,6 +168,7 @@ impl Simulator {
         let hub = Hub::new(world, settings.token, settings.moves_clock);
         let (stop, stopped) = watch::channel(false);
         let saver = path.map(|path| tokio::spawn(persist::keep_saved(hub.clone(), path, stopped.clone())));
+        tokio::spawn(webhook::deliver(hub.clone(), stopped.clone()));
         let server = tokio::spawn(http::serve(listener, hub.clone(), stopped));
         let (server, saver) = (Mutex::new(Some(server)), Mutex::new(saver));
         Ok(Self { running: Arc::new(Running { hub, addr, stop, server, saver }) })
@@ -237,7 +250,15 @@ impl Simulator {
 
     /// Makes a supergroup of a group; answers its id.
     pub fn upgrade_group(&self, group: i64) -> Result<i64, Error> {
-        people::upgrade(&mut self.hub().world(), group)
+        self.move_group(group, &[MoveNote::To, MoveNote::From])
+    }
+
+    /// The same with these words about it, each as often and in the order as given.
+    ///
+    /// # Errors
+    /// When there is no such group.
+    pub fn move_group(&self, group: i64, notes: &[MoveNote]) -> Result<i64, Error> {
+        people::upgrade(&mut self.hub().world(), group, notes)
     }
 
     /// Any update, as it is, but for its `update_id`. It may be one that no client could read.
@@ -363,6 +384,12 @@ impl Simulator {
         self.hub().look().calls.counts().get(method).copied().unwrap_or(0)
     }
 
+    /// The files that came with calls (the newest 10,000), in order of arrival.
+    #[must_use]
+    pub fn uploads(&self) -> Vec<Uploaded> {
+        self.hub().look().files.uploaded.iter().cloned().collect()
+    }
+
     /// What became of a pressed button or another query.
     #[must_use]
     pub fn query(&self, id: &str) -> Option<Query> {
@@ -373,6 +400,18 @@ impl Simulator {
     #[must_use]
     pub fn waiting_updates(&self) -> usize {
         self.hub().look().queue.len()
+    }
+
+    /// Where the bot's webhook leads, if one is set.
+    #[must_use]
+    pub fn webhook(&self) -> Option<String> {
+        self.hub().look().webhook.as_ref().map(|webhook| webhook.url.clone())
+    }
+
+    /// Sets a webhook in the bot's name, or removes it, as another program would.
+    pub fn set_webhook(&self, url: Option<&str>) {
+        let webhook = url.map(|url| Webhook { url: url.to_owned(), max_connections: 40, ..Webhook::default() });
+        self.hub().world().change_webhook(webhook);
     }
 
     // What goes wrong, and how much of it.

@@ -33,7 +33,7 @@ mod tx;
 
 pub use error::{CommitError, Error};
 pub use export::Check;
-pub use tx::{Page, Savepoint, Tx};
+pub use tx::{Held, Page, Savepoint, Tx};
 
 use committer::{Committer, Request};
 use shared::Shared;

@@ -1,7 +1,15 @@
 //! What a handler is given: the event, and everything it can ask of the host.
 
+mod action;
+mod broadcast;
+mod chats;
+mod files;
+mod kinds;
 mod message;
 mod storage;
+mod target;
+mod timers;
+mod typed;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -10,14 +18,19 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::api::Json;
 use crate::bindings::botyard::telegram::bot_api::Options;
 use crate::bindings::botyard::types::types::{Invocation, StateKey};
+use crate::format::{self, IntoText};
 use crate::json::Object;
-use crate::update::{Body, Query, member};
-use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Timer, Update, User, Value, host, state};
+use crate::update::member;
+use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Update, User, Value, host, state};
 
+pub use broadcast::{Broadcast, BroadcastState, BroadcastStatus, Recipients};
 pub use message::Message;
 pub use storage::{Scope, Storage};
+pub use target::ChatTarget;
+pub use timers::{Recurring, SetTimer};
 
 /// A handler's context: a [`Run`], and the state of the conversation that the event belongs to.
 ///
@@ -51,14 +64,19 @@ pub struct Ctx<S: State = NoState> {
 
 impl<S: State> Ctx<S> {
     pub(crate) fn new(invocation: Invocation) -> Result<Self, Error> {
-        Ok(Self { run: Run::new(invocation), state: state::load()? })
+        let state = match &invocation.event {
+            Event::Expired(state) if S::KEPT => OldState::from(state.clone()).read()?,
+            _ => state::load()?,
+        };
+        Ok(Self { run: Run::new(invocation), state })
     }
 
     pub(crate) fn into_run(self) -> Run {
         self.run
     }
 
-    /// The state of this conversation: the default one where there is none.
+    /// The state of this conversation: the default one where there is none. In an `#[expired]` handler, the state that
+    /// has lived out its time.
     #[must_use]
     pub fn state(&self) -> &S {
         &self.state
@@ -129,19 +147,25 @@ impl Run {
         self.invocation.attempt
     }
 
-    /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `timer` for a timer.
+    /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `album` for an album, `timer` for
+    /// a timer, `expired` for a state that has lived out its time.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.kind,
+            Event::Album(_) => "album",
             Event::Timer(_) => "timer",
+            Event::Expired(_) => "expired",
             Event::Other((kind, _)) => kind,
         }
     }
 
-    /// The message's text or caption; empty where it has none.
+    /// The message's text or caption, of an album the caption that one of its messages has; empty where there is none.
     #[must_use]
     pub fn text(&self) -> &str {
+        if let Some(album) = self.album() {
+            return album.text.as_deref().unwrap_or_default();
+        }
         self.update_parts().and_then(|update| update.text.as_deref()).unwrap_or_default()
     }
 
@@ -168,7 +192,7 @@ impl Run {
     #[must_use]
     pub fn chat_id(&self) -> Option<i64> {
         match self.event() {
-            Event::Update(update) => update.chat_id,
+            Event::Update(_) | Event::Album(_) => self.update_parts()?.chat_id,
             _ => self.invocation.key.chat_id.or(self.invocation.key.user_id),
         }
     }
@@ -183,7 +207,7 @@ impl Run {
     #[must_use]
     pub fn user_id(&self) -> Option<i64> {
         match self.event() {
-            Event::Update(update) => update.user_id,
+            Event::Update(_) | Event::Album(_) => self.update_parts()?.user_id,
             _ => self.invocation.key.user_id,
         }
     }
@@ -192,7 +216,7 @@ impl Run {
     #[must_use]
     pub fn thread_id(&self) -> Option<i64> {
         match self.event() {
-            Event::Update(update) => update.thread_id,
+            Event::Update(_) | Event::Album(_) => self.update_parts()?.thread_id,
             _ => self.invocation.key.thread_id,
         }
     }
@@ -212,35 +236,17 @@ impl Run {
     /// Who caused the event. Read from the update's JSON on each call.
     #[must_use]
     pub fn user(&self) -> User {
-        self.part::<Body>().and_then(Body::user).unwrap_or_default()
+        self.object().map_or_else(User::default, |body| User::of(&body))
     }
 
-    /// The timer, if this is one.
-    #[must_use]
-    pub fn timer(&self) -> Option<&Timer> {
-        match self.event() {
-            Event::Timer(timer) => Some(timer),
-            _ => None,
-        }
-    }
-
-    /// What the timer was given when it was set.
-    ///
-    /// # Errors
-    /// Permanently, when this is no timer or its payload is no `T`.
-    pub fn payload<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let timer = self.timer().ok_or_else(|| Error::permanent("this event is no timer and has no payload"))?;
-        serde_json::from_slice(&timer.payload)
-            .map_err(|error| Error::permanent(format!("the payload of timer `{}` can't be read: {error}", timer.name)))
-    }
-
-    /// The event's JSON, as Telegram sent it; empty for a timer.
+    /// The event's JSON, as Telegram sent it; of an album its first message's; empty for a timer.
     #[must_use]
     pub fn raw(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.raw,
+            Event::Album(album) => album.updates.first().map_or("", |update| &update.raw),
             Event::Other((_, json)) => json,
-            Event::Timer(_) => "",
+            Event::Timer(_) | Event::Expired(_) => "",
         }
     }
 
@@ -279,7 +285,12 @@ impl Run {
     /// ```
     #[must_use]
     pub fn part<T: DeserializeOwned>(&self) -> Option<T> {
-        member(self.raw(), self.kind())
+        member(self.raw(), self.update_parts().map_or(self.kind(), |update| &update.kind))
+    }
+
+    /// The update's own object, read where it lies.
+    fn object(&self) -> Option<Json> {
+        Json::from(self.raw()).get(self.update_parts().map_or(self.kind(), |update| &update.kind))
     }
 
     /// The filters of the manifest that the event matches.
@@ -290,6 +301,7 @@ impl Run {
     pub(crate) fn update_parts(&self) -> Option<&Update> {
         match self.event() {
             Event::Update(update) => Some(update),
+            Event::Album(album) => album.updates.first(),
             _ => None,
         }
     }
@@ -305,17 +317,9 @@ impl Run {
     ///     ctx.reply("<b>Sure?</b>").html().keyboard(InlineKeyboard::new().row([Button::callback("Yes", "yes")]));
     /// }
     /// ```
-    pub fn reply(&self, text: impl AsRef<str>) -> Message<'_> {
-        let Some(chat) = self.chat_id() else {
-            self.fail(Error::permanent("this event has no chat to reply in: use `send`"));
-            return Message::nowhere(self);
-        };
-        let mut params = Object::new();
-        params.integer("chat_id", chat);
-        if let Some(thread) = self.thread_id() {
-            params.integer("message_thread_id", thread);
-        }
-        params.text("text", text.as_ref());
+    pub fn reply(&self, text: impl IntoText) -> Message<'_> {
+        let Some(mut params) = self.reply_params() else { return Message::nowhere(self) };
+        format::put(&mut params, &text);
         Message::new(self, "sendMessage", params)
     }
 
@@ -328,13 +332,10 @@ impl Run {
     ///     ctx.send("@news", "Open again").priority(Priority::Bulk);
     /// }
     /// ```
-    pub fn send(&self, chat: impl Into<ChatTarget>, text: impl AsRef<str>) -> Message<'_> {
+    pub fn send(&self, chat: impl Into<ChatTarget>, text: impl IntoText) -> Message<'_> {
         let mut params = Object::new();
-        match chat.into() {
-            ChatTarget::Id(id) => params.integer("chat_id", id),
-            ChatTarget::Name(name) => params.text("chat_id", &name),
-        };
-        params.text("text", text.as_ref());
+        chat.into().write(&mut params);
+        format::put(&mut params, &text);
         Message::new(self, "sendMessage", params)
     }
 
@@ -348,18 +349,38 @@ impl Run {
     ///     ctx.answer_callback("");
     /// }
     /// ```
-    pub fn edit(&self, text: impl AsRef<str>) -> Message<'_> {
+    pub fn edit(&self, text: impl IntoText) -> Message<'_> {
+        let Some(mut params) = self.edit_params() else { return Message::nowhere(self) };
+        format::put(&mut params, &text);
+        Message::new(self, "editMessageText", params)
+    }
+
+    /// Where a reply goes; without a chat the run fails.
+    fn reply_params(&self) -> Option<Object> {
+        let Some(chat) = self.chat_id() else {
+            self.fail(Error::permanent("this event has no chat to reply in: use `send`"));
+            return None;
+        };
+        let mut params = Object::new();
+        params.integer("chat_id", chat);
+        if let Some(thread) = self.thread_id() {
+            params.integer("message_thread_id", thread);
+        }
+        Some(params)
+    }
+
+    /// Which message an edit is for; without one the run fails.
+    fn edit_params(&self) -> Option<Object> {
         let mut params = Object::new();
         if let (Some(chat), Some(message)) = (self.chat_id(), self.message_id()) {
             params.integer("chat_id", chat).integer("message_id", message);
-        } else if let Some(message) = self.part::<Query>().and_then(|query| query.inline_message_id) {
+        } else if let Some(message) = self.object().and_then(|query| query.get("inline_message_id")?.as_text()) {
             params.text("inline_message_id", &message);
         } else {
             self.fail(Error::permanent("this event has no message to edit"));
-            return Message::nowhere(self);
+            return None;
         }
-        params.text("text", text.as_ref());
-        Message::new(self, "editMessageText", params)
+        Some(params)
     }
 
     /// Tells Telegram that the pressed button was noticed; a text is shown for a moment at the top of the chat.
@@ -373,18 +394,18 @@ impl Run {
     }
 
     fn answer(&self, text: &str, alert: bool) {
-        let Some(query) = self.part::<Query>() else {
+        let Some(query) = self.object().and_then(|query| query.get("id")?.as_text()) else {
             return self.fail(Error::permanent("this event has no callback query to answer"));
         };
         let mut params = Object::new();
-        params.text("callback_query_id", &query.id);
+        params.text("callback_query_id", &query);
         if !text.is_empty() {
             params.text("text", text);
         }
         if alert {
             params.raw("show_alert", "true");
         }
-        self.queue("answerCallbackQuery", &params.finish(), message::usual());
+        self.push("answerCallbackQuery", &params.finish(), message::usual());
     }
 
     /// Calls any method of the Bot API now, waits for its answer, and gives the `result`. What a call has done stays
@@ -413,7 +434,7 @@ impl Run {
         Ok(host::enqueue(method, &to_json(&params)?, message::usual())?)
     }
 
-    pub(crate) fn queue(&self, method: &str, params: &str, options: Options) {
+    pub(crate) fn push(&self, method: &str, params: &str, options: Options) {
         if let Err(error) = host::enqueue(method, params, options) {
             self.fail(CallError::from(error).into());
         }
@@ -426,36 +447,6 @@ impl Run {
     #[must_use]
     pub fn storage(&self) -> Storage<'_> {
         Storage::new(self)
-    }
-
-    /// Sets a durable timer: after `delay` the `#[timer("name")]` handler runs in this conversation. Answers with the
-    /// timer's id.
-    ///
-    /// ```
-    /// # use botyard_sdk::prelude::*;
-    /// fn remind(ctx: &Run) -> Result<u64, Error> {
-    ///     ctx.after("reminder", Duration::from_secs(600), &ctx.args())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// When the payload can't be written as JSON, or the host refuses the timer.
-    pub fn after(&self, name: &str, delay: Duration, payload: impl Serialize) -> Result<u64, Error> {
-        host::timer_after(name, millis(delay), &payload_bytes(name, &payload)?).map_err(Error::permanent)
-    }
-
-    /// As [`after`](Self::after), at a moment.
-    ///
-    /// # Errors
-    /// As [`after`](Self::after).
-    pub fn at(&self, name: &str, when: SystemTime, payload: impl Serialize) -> Result<u64, Error> {
-        let due = when.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        host::timer_at(name, millis(due), &payload_bytes(name, &payload)?).map_err(Error::permanent)
-    }
-
-    /// Cancels a timer of this plugin; false if there is none with this id any more.
-    pub fn cancel(&self, timer: u64) -> bool {
-        host::timer_cancel(timer)
     }
 
     /// Waits. The conversation waits too; nothing else does. Bounded by the run's time limit.
@@ -559,34 +550,8 @@ impl Run {
     }
 }
 
-/// Where [`Run::send`] sends to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChatTarget {
-    /// A chat's id; in private chats the user's.
-    Id(i64),
-    /// A public chat's name, with the `@`.
-    Name(String),
-}
-
-impl From<i64> for ChatTarget {
-    fn from(id: i64) -> Self {
-        Self::Id(id)
-    }
-}
-
-impl From<&str> for ChatTarget {
-    fn from(name: &str) -> Self {
-        Self::Name(name.to_owned())
-    }
-}
-
 fn to_json(params: &impl Serialize) -> Result<String, CallError> {
     serde_json::to_string(params).map_err(|error| CallError::Invalid(error.to_string()))
-}
-
-fn payload_bytes(name: &str, payload: &impl Serialize) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(payload)
-        .map_err(|error| Error::permanent(format!("the payload of timer `{name}` can't be written: {error}")))
 }
 
 fn millis(time: Duration) -> u64 {

@@ -3,7 +3,9 @@
 use std::any::Any;
 use std::fmt;
 
+use crate::bindings::botyard::broadcast::broadcasts::BroadcastError;
 use crate::bindings::botyard::telegram::bot_api as wit;
+use crate::http::HttpError;
 
 /// Why a handler failed. The host drops everything that the run asked for and tries the event again, unless the error
 /// is [permanent](Error::permanent).
@@ -62,8 +64,10 @@ impl fmt::Display for Error {
 
 impl<E: std::error::Error + 'static> From<E> for Error {
     fn from(error: E) -> Self {
-        let call: Option<&CallError> = (&error as &dyn Any).downcast_ref();
-        Self { message: error.to_string(), retry: call.is_none_or(CallError::may_pass) }
+        let any = &error as &dyn Any;
+        let call = any.downcast_ref().map(CallError::may_pass);
+        let retry = call.or_else(|| any.downcast_ref().map(HttpError::may_pass)).unwrap_or(true);
+        Self { message: error.to_string(), retry }
     }
 }
 
@@ -155,6 +159,15 @@ impl fmt::Display for CallError {
 
 impl std::error::Error for CallError {}
 
+impl From<BroadcastError> for CallError {
+    fn from(error: BroadcastError) -> Self {
+        match error {
+            BroadcastError::Denied(text) => Self::Denied(text),
+            BroadcastError::Invalid(text) => Self::Invalid(text),
+        }
+    }
+}
+
 impl From<wit::CallError> for CallError {
     fn from(error: wit::CallError) -> Self {
         match error {
@@ -185,6 +198,9 @@ mod tests {
         let refused = CallError::Refused { code: 400, description: "chat not found".into(), kind: Refusal::ChatGone };
         assert!(!Error::from(refused).retries());
         assert!(Error::from(CallError::Unreachable("no route".into())).retries());
+        assert!(
+            !Error::from(HttpError::Denied("no".into())).retries() && Error::from(HttpError::Status(502)).retries()
+        );
         assert!(Error::from("x".parse::<i32>().unwrap_err()).retries());
     }
 }

@@ -14,6 +14,11 @@ impl Object {
         Self(String::from("{"))
     }
 
+    /// An object that has fields already: `json` is a whole one.
+    pub(crate) fn open(json: &str) -> Self {
+        Self(json.strip_suffix('}').unwrap_or("{").to_owned())
+    }
+
     pub(crate) fn text(&mut self, key: &str, value: &str) -> &mut Self {
         self.key(key);
         push_text(&mut self.0, value);

@@ -33,7 +33,29 @@ pub trait Markup {
 
 /// A button of an [`InlineKeyboard`].
 #[derive(Debug, Clone)]
-pub struct Button(Result<String, Error>);
+pub struct Button(Result<Object, Error>);
+
+/// The colour of a button.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Style {
+    /// For what matters most: blue.
+    Primary,
+    /// For what is good: green.
+    Success,
+    /// For what can't be undone: red.
+    Danger,
+}
+
+impl Style {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Primary => "primary",
+            Self::Success => "success",
+            Self::Danger => "danger",
+        }
+    }
+}
 
 impl Button {
     /// A button whose press comes back as a `callback_query` with `data`, at most 64 bytes: with more, the run fails
@@ -54,10 +76,66 @@ impl Button {
         Self::with(text.as_ref(), "url", url.as_ref())
     }
 
+    /// A button that opens a web app.
+    pub fn web_app(text: impl AsRef<str>, url: impl AsRef<str>) -> Self {
+        Self::with_object(text.as_ref(), "web_app", "url", url.as_ref())
+    }
+
+    /// A button that copies a text.
+    pub fn copy(text: impl AsRef<str>, copied: impl AsRef<str>) -> Self {
+        Self::with_object(text.as_ref(), "copy_text", "text", copied.as_ref())
+    }
+
+    /// A button that asks for a chat and begins an inline query there.
+    pub fn switch_inline(text: impl AsRef<str>, query: impl AsRef<str>) -> Self {
+        Self::with(text.as_ref(), "switch_inline_query", query.as_ref())
+    }
+
+    /// A button that begins an inline query in this chat.
+    pub fn switch_inline_here(text: impl AsRef<str>, query: impl AsRef<str>) -> Self {
+        Self::with(text.as_ref(), "switch_inline_query_current_chat", query.as_ref())
+    }
+
+    /// The button that pays an invoice: the first of its first row.
+    pub fn pay(text: impl AsRef<str>) -> Self {
+        Self::with_json(text.as_ref(), "pay", "true")
+    }
+
+    /// Gives it a colour.
+    #[must_use]
+    pub fn style(self, style: Style) -> Self {
+        self.and(|button| button.text("style", style.as_str()))
+    }
+
+    /// Puts a custom emoji before the text.
+    #[must_use]
+    pub fn icon(self, custom_emoji_id: impl AsRef<str>) -> Self {
+        self.and(|button| button.text("icon_custom_emoji_id", custom_emoji_id.as_ref()))
+    }
+
     fn with(text: &str, key: &str, value: &str) -> Self {
         let mut button = Object::new();
         button.text("text", text).text(key, value);
-        Self(Ok(button.finish()))
+        Self(Ok(button))
+    }
+
+    fn with_json(text: &str, key: &str, json: &str) -> Self {
+        let mut button = Object::new();
+        button.text("text", text).raw(key, json);
+        Self(Ok(button))
+    }
+
+    fn with_object(text: &str, key: &str, inner: &str, value: &str) -> Self {
+        let mut object = Object::new();
+        object.text(inner, value);
+        Self::with_json(text, key, &object.finish())
+    }
+
+    fn and(mut self, add: impl FnOnce(&mut Object) -> &mut Object) -> Self {
+        if let Ok(button) = &mut self.0 {
+            add(button);
+        }
+        self
     }
 }
 
@@ -82,7 +160,7 @@ impl InlineKeyboard {
         let mut row = Vec::new();
         for Button(button) in buttons {
             match button {
-                Ok(json) => row.push(json),
+                Ok(button) => row.push(button.finish()),
                 Err(error) => self.failure = self.failure.or(Some(error)),
             }
         }
@@ -104,31 +182,56 @@ impl Markup for InlineKeyboard {
 
 /// A button of a [`ReplyKeyboard`]. A plain text is one, too.
 #[derive(Debug, Clone)]
-pub struct ReplyButton(String);
+pub struct ReplyButton(Object);
 
 impl ReplyButton {
     /// A button that sends its text.
     pub fn text(text: impl AsRef<str>) -> Self {
-        Self::with(text.as_ref(), None)
+        let mut button = Object::new();
+        button.text("text", text.as_ref());
+        Self(button)
     }
 
     /// A button that sends the user's phone number, after asking.
     pub fn contact(text: impl AsRef<str>) -> Self {
-        Self::with(text.as_ref(), Some("request_contact"))
+        Self::with(text.as_ref(), "request_contact", "true")
     }
 
     /// A button that sends the user's location, after asking.
     pub fn location(text: impl AsRef<str>) -> Self {
-        Self::with(text.as_ref(), Some("request_location"))
+        Self::with(text.as_ref(), "request_location", "true")
     }
 
-    fn with(text: &str, request: Option<&str>) -> Self {
-        let mut button = Object::new();
-        button.text("text", text);
-        if let Some(request) = request {
-            button.raw(request, "true");
-        }
-        Self(button.finish())
+    /// A button that opens a web app.
+    pub fn web_app(text: impl AsRef<str>, url: impl AsRef<str>) -> Self {
+        let mut app = Object::new();
+        app.text("url", url.as_ref());
+        Self::with(text.as_ref(), "web_app", &app.finish())
+    }
+
+    /// A button that lets the user make a poll and send it.
+    pub fn poll(text: impl AsRef<str>) -> Self {
+        Self::with(text.as_ref(), "request_poll", "{}")
+    }
+
+    /// Gives it a colour.
+    #[must_use]
+    pub fn style(mut self, style: Style) -> Self {
+        self.0.text("style", style.as_str());
+        self
+    }
+
+    /// Puts a custom emoji before the text.
+    #[must_use]
+    pub fn icon(mut self, custom_emoji_id: impl AsRef<str>) -> Self {
+        self.0.text("icon_custom_emoji_id", custom_emoji_id.as_ref());
+        self
+    }
+
+    fn with(text: &str, key: &str, json: &str) -> Self {
+        let mut button = Self::text(text);
+        button.0.raw(key, json);
+        button
     }
 }
 
@@ -149,6 +252,7 @@ impl From<String> for ReplyButton {
 pub struct ReplyKeyboard {
     rows: Rows,
     options: Vec<&'static str>,
+    placeholder: Option<String>,
 }
 
 impl ReplyKeyboard {
@@ -156,13 +260,13 @@ impl ReplyKeyboard {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "a keyboard is begun by name")]
     pub fn new() -> Self {
-        Self { rows: Rows::default(), options: vec!["resize_keyboard"] }
+        Self { rows: Rows::default(), options: vec!["resize_keyboard"], placeholder: None }
     }
 
     /// Adds a row of buttons.
     #[must_use]
     pub fn row<B: Into<ReplyButton>>(mut self, buttons: impl IntoIterator<Item = B>) -> Self {
-        self.rows.push(buttons.into_iter().map(|button| button.into().0).collect());
+        self.rows.push(buttons.into_iter().map(|button| button.into().0.finish()).collect());
         self
     }
 
@@ -184,6 +288,13 @@ impl ReplyKeyboard {
         self.option("selective")
     }
 
+    /// What the empty field says while the keyboard is there.
+    #[must_use]
+    pub fn placeholder(mut self, text: impl Into<String>) -> Self {
+        self.placeholder = Some(text.into());
+        self
+    }
+
     fn option(mut self, name: &'static str) -> Self {
         self.options.push(name);
         self
@@ -197,6 +308,9 @@ impl Markup for ReplyKeyboard {
         for option in self.options {
             markup.raw(option, "true");
         }
+        if let Some(placeholder) = &self.placeholder {
+            markup.text("input_field_placeholder", placeholder);
+        }
         Ok(markup.finish())
     }
 }
@@ -208,6 +322,48 @@ pub struct RemoveKeyboard;
 impl Markup for RemoveKeyboard {
     fn into_json(self) -> Result<String, Error> {
         Ok(r#"{"remove_keyboard":true}"#.to_owned())
+    }
+}
+
+/// Makes the user's next message a reply to this one.
+///
+/// ```
+/// # use botyard_sdk::prelude::*;
+/// fn ask(ctx: &Run) {
+///     ctx.reply("What is your name?").keyboard(AskReply::new().placeholder("Your name"));
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct AskReply(Object);
+
+impl AskReply {
+    /// Asks everybody who sees the message.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "as keyboards are begun")]
+    pub fn new() -> Self {
+        let mut markup = Object::new();
+        markup.raw("force_reply", "true");
+        Self(markup)
+    }
+
+    /// Asks only those whom the message mentions or replies to.
+    #[must_use]
+    pub fn selective(mut self) -> Self {
+        self.0.raw("selective", "true");
+        self
+    }
+
+    /// What the empty field says meanwhile.
+    #[must_use]
+    pub fn placeholder(mut self, text: impl AsRef<str>) -> Self {
+        self.0.text("input_field_placeholder", text.as_ref());
+        self
+    }
+}
+
+impl Markup for AskReply {
+    fn into_json(self) -> Result<String, Error> {
+        Ok(self.0.finish())
     }
 }
 

@@ -21,7 +21,11 @@
 //!
 //! - [`macro@plugin`]: the attributes for handlers, and what a manifest holds.
 //! - [`Ctx`] and [`Run`]: all a handler can read and do.
+//! - [`api`]: the whole Bot API, typed.
 //! - [`State`]: conversations that remember where they are.
+//! - [`http`]: requests to other servers.
+//! - [`media`], [`File`], [`Run::download`]: photos, documents and albums; files that came.
+//! - [`format`](mod@format): bold, links, and escaping.
 //! - [`keyboard`], [`t!`], [`log`]: buttons, translations, logging.
 //! - [`mod@test`]: running a plugin natively.
 //!
@@ -37,28 +41,38 @@ extern crate self as botyard_sdk;
 mod alloc;
 mod ctx;
 mod error;
+mod file;
 mod host;
 mod json;
 mod plugin;
 mod state;
 mod update;
 
+pub mod api;
+pub mod format;
+pub mod http;
 pub mod i18n;
 pub mod keyboard;
 pub mod log;
+pub mod media;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;
 
 pub use botyard_sdk_macros::{State, plugin};
-pub use ctx::{Ctx, Message, Run, Scope, Storage};
+pub use ctx::{
+    Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, Message, Recipients, Recurring, Run, Scope, SetTimer,
+    Storage,
+};
 pub use error::{CallError, Error, Refusal};
+pub use file::{Download, File, FileWriter, Received};
 pub use plugin::{Handled, Plugin, Returned};
 pub use serde_json::{Value, json};
 pub use state::{NoState, OldState, State};
 pub use update::User;
 
 pub use bindings::botyard::telegram::bot_api::Priority;
-pub use bindings::botyard::types::types::{Event, Timer, Update};
+pub use bindings::botyard::telegram::chats::KnownChat;
+pub use bindings::botyard::types::types::{Album, Event, Timer, Update};
 
 /// All that a plugin usually needs: `use botyard_sdk::prelude::*;`.
 pub mod prelude {
@@ -67,8 +81,12 @@ pub mod prelude {
     pub use serde::{Deserialize, Serialize};
 
     pub use crate::Handled::{Done, Pass};
-    pub use crate::keyboard::{Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard};
-    pub use crate::{CallError, Ctx, Error, Handled, OldState, Priority, Run, State, Value, json, plugin};
+    pub use crate::api::{self, Method as _, Object as _};
+    pub use crate::keyboard::{AskReply, Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard, Style};
+    pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
+    pub use crate::{
+        Album, CallError, ChatTarget, Ctx, Error, File, Handled, OldState, Priority, Run, State, Value, json, plugin,
+    };
     pub use crate::{debug, error, info, t, trace, warn};
 }
 
@@ -79,7 +97,7 @@ pub mod __private {
     pub use crate::bindings::botyard::types::types::{Invocation, State as Stored};
     pub use crate::bindings::export_plugin;
     pub use crate::bindings::exports::botyard::plugin::handler::Manifest;
-    pub use crate::plugin::{Matcher, Route, Table, Text};
+    pub use crate::plugin::{Every, Matcher, Route, Table, Text};
     pub use serde;
 }
 

@@ -1,14 +1,14 @@
 //! From an event to a handler: the table that `#[plugin]` makes, and the walk through it.
 //!
 //! Each handler is a filter of the manifest. The host says which of them an event matches, so there is one place that
-//! decides it. The handlers of those are tried in the order of the table (states, commands, callbacks, texts,
-//! everything else; within each as they stand in the source) until one takes the event; observers never take it.
+//! decides it. The handlers of those are tried in the order of the table (states, commands, callbacks, contents, texts,
+//! albums, everything else; within each as they stand in the source) until one takes the event; observers never take it.
 
 use crate::bindings::botyard::types::types::{Invocation, State as Stored};
 use crate::bindings::exports::botyard::plugin::handler::{
-    Catalog, CommandHelp, Failure, Filter, Guest, Manifest, Verdict,
+    Catalog, CommandHelp, Failure, Filter, Guest, Manifest, Schedule, ScheduleRule, Verdict,
 };
-use crate::{Ctx, Error, OldState, State, state};
+use crate::{Ctx, Error, Event, OldState, Run, State, state};
 
 /// What a handler made of its event.
 ///
@@ -94,6 +94,7 @@ pub struct Text {
     /// Locale and source.
     pub catalogs: &'static [(&'static str, &'static str)],
     pub methods: &'static [&'static str],
+    pub http: &'static [&'static str],
 }
 
 /// One handler and what it answers to.
@@ -112,12 +113,25 @@ pub enum Matcher {
     Command(&'static [&'static str]),
     Callback(&'static str),
     Text(Option<&'static str>),
+    /// What a message is made of the host does not look at: the test decides.
+    Content(fn(&Run) -> bool),
+    Album(Option<&'static str>),
     Kinds(&'static [&'static str]),
     Timer(&'static str),
+    /// A timer that the host keeps for the plugin: its name, when, and whether missed times are made up for.
+    Recurring(&'static str, Every, bool),
+    Expired,
+}
+
+#[doc(hidden)]
+pub enum Every {
+    /// Expression and time zone.
+    Cron(&'static str, &'static str),
+    Seconds(u64),
 }
 
 impl Matcher {
-    /// The filter that the host is to match; none for timers, which come back to the plugin that set them.
+    /// The filter that the host is to match; none for events that are the plugin's own.
     fn filter(&self) -> Option<Filter> {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         let mut filter = Filter {
@@ -140,10 +154,24 @@ impl Matcher {
                 filter.plain_text = regex.is_none();
                 filter.text_regex = regex.map(str::to_owned);
             }
+            Self::Content(_) => {}
+            Self::Album(regex) => {
+                filter.kinds = owned(&["album"]);
+                filter.text_regex = regex.map(str::to_owned);
+            }
             Self::Kinds(kinds) => filter.kinds = owned(kinds),
-            Self::Timer(_) => return None,
+            Self::Timer(_) | Self::Recurring(..) | Self::Expired => return None,
         }
         Some(filter)
+    }
+
+    fn schedule(&self) -> Option<Schedule> {
+        let Self::Recurring(name, every, make_up) = self else { return None };
+        let rule = match every {
+            Every::Cron(expression, zone) => ScheduleRule::Cron(((*expression).to_owned(), (*zone).to_owned())),
+            Every::Seconds(seconds) => ScheduleRule::EveryMs(seconds * 1_000),
+        };
+        Some(Schedule { name: (*name).to_owned(), rule, make_up: *make_up })
     }
 }
 
@@ -176,6 +204,9 @@ impl<S: State> Table<S> {
             state_version: S::VERSION,
             catalogs: catalogs.map(|(locale, source)| Catalog { locale, source }).collect(),
             methods: text.methods.iter().map(|&method| method.to_owned()).collect(),
+            http: text.http.iter().map(|&origin| origin.to_owned()).collect(),
+            schedules: self.routes.iter().filter_map(|route| route.on.schedule()).collect(),
+            expired: self.routes.iter().any(|route| matches!(route.on, Matcher::Expired)),
         }
     }
 
@@ -187,9 +218,13 @@ impl<S: State> Table<S> {
         let mut filter = 0..;
         for route in self.routes {
             let takes = match route.on {
-                Matcher::Timer(name) => ctx.timer().is_some_and(|timer| timer.name == name),
+                Matcher::Timer(name) | Matcher::Recurring(name, ..) => {
+                    ctx.timer().is_some_and(|timer| timer.name == name)
+                }
+                Matcher::Expired => matches!(ctx.event(), Event::Expired(_)),
                 _ => filter.next().is_some_and(|filter| ctx.matched().contains(&filter)),
             };
+            let takes = takes && !matches!(route.on, Matcher::Content(holds) if !holds(&ctx));
             if !takes || route.guard.is_some_and(|is_for| !is_for(ctx.state())) {
                 continue;
             }

@@ -34,7 +34,7 @@ use crate::{Error, host};
 ///   function to the plugin;
 /// - `key = "user_in_chat"`: what one conversation is: `chat`, `user`, `user_in_chat`, `topic` or `user_in_topic`;
 /// - `ttl`: after this time without a change the state reads as the default one: `"90s"`, `"15m"`, `"2h"`, `"7d"`.
-///   Without it a state never expires.
+///   Without it a state never expires. A handler marked `#[expired]` hears of it, with the state that ended.
 pub trait State: Default + Serialize + DeserializeOwned + 'static {
     /// The version that values are written with.
     const VERSION: u32;

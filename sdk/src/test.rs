@@ -22,10 +22,12 @@
 
 use std::marker::PhantomData;
 
+use crate::bindings::botyard::http::client as wit;
+use crate::bindings::botyard::schedule::timers::{Entry, Owner, Rule};
 use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
 use crate::bindings::exports::botyard::plugin::handler::Filter;
-use crate::host::{World, with};
-use crate::{Error, Event, Handled, Plugin, Timer, Update, Value, json};
+use crate::host::{Made, World, with};
+use crate::{Album, BroadcastStatus, Error, Event, Handled, Plugin, Recipients, Timer, Update, Value, http, json};
 
 /// When every run takes place, in unix milliseconds.
 pub(crate) const NOW: u64 = 1_750_000_000_000;
@@ -48,8 +50,61 @@ pub struct Outcome {
     pub result: Result<Handled, Error>,
     /// The calls of the Bot API, queued and direct, in order: method and parameters.
     pub calls: Vec<(String, Value)>,
+    /// The files it made, in order.
+    pub files: Vec<MadeFile>,
+    /// The broadcasts it began.
+    pub broadcasts: Vec<Begun>,
+    /// The HTTP requests it made.
+    pub requests: Vec<Sent>,
     /// The lines it logged.
     pub log: Vec<String>,
+}
+
+/// A file that a run made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeFile {
+    /// What stands for it in the calls, `attach://…`.
+    pub reference: String,
+    /// Its name.
+    pub name: String,
+    /// Its MIME type, where the plugin gave one.
+    pub content_type: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+/// A broadcast that a run began. Here it never gets further by itself.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// By which it is named.
+    pub id: u64,
+    /// To whom.
+    pub to: Recipients,
+    /// The method.
+    pub method: String,
+    /// Its parameters.
+    pub params: Value,
+}
+
+/// An HTTP request that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// The whole URL.
+    pub url: String,
+    /// Names and values, as they were given.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Sent {
+    /// The body as JSON; null where it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
 }
 
 impl Outcome {
@@ -78,22 +133,48 @@ impl<P: Plugin> Bot<P> {
         self
     }
 
+    /// Lets the bot have met a chat, for [`Run::known_chat`](crate::Run::known_chat).
+    #[must_use]
+    pub fn knows(mut self, chat: crate::KnownChat) -> Self {
+        self.world.chats.insert(chat.id, chat);
+        self
+    }
+
     /// The name of the conversation's state, if it has one.
     #[must_use]
     pub fn state(&self) -> Option<&str> {
         self.world.state.as_ref().map(|state| state.name.as_str())
     }
 
+    /// How a broadcast that the plugin has begun stands, to be changed as a host would.
+    pub fn broadcast(&mut self, id: u64) -> Option<&mut BroadcastStatus> {
+        self.world.broadcasts.get_mut(&id).map(|broadcast| &mut broadcast.status)
+    }
+
     /// The user writes; a text that begins with a slash is a command.
     pub fn text(&mut self, text: &str) -> Outcome {
-        let command = text.strip_prefix('/').map(|rest| {
-            let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            let name = name.split('@').next().unwrap_or_default().to_lowercase();
-            Command { name, args: args.trim().to_owned() }
-        });
+        let command = command(text);
         let message = json!({ "message_id": 1, "from": self.user(), "text": text });
         let update = self.update("message", &message);
         self.run(Event::Update(Update { text: Some(text.to_owned()), command, ..update }))
+    }
+
+    /// The user sends an album: the fields of each message, `json!({ "photo": […] })` for example, and a caption.
+    pub fn album(&mut self, caption: &str, messages: &[Value]) -> Outcome {
+        let id = "album".to_owned();
+        let updates = messages.iter().zip(1..).map(|(fields, message_id)| {
+            let mut message = json!({ "message_id": message_id, "from": self.user(), "media_group_id": id });
+            if let (Some(message), Some(fields)) = (message.as_object_mut(), fields.as_object()) {
+                message.extend(fields.clone());
+            }
+            Update { id: message_id, message_id: Some(message_id), ..self.update("message", &message) }
+        });
+        let mut updates: Vec<_> = updates.collect();
+        let text = (!caption.is_empty()).then(|| caption.to_owned());
+        if let Some(first) = updates.first_mut() {
+            first.text.clone_from(&text);
+        }
+        self.run(Event::Album(Album { id, updates, text, late: false }))
     }
 
     /// The user presses a button with this data.
@@ -103,10 +184,120 @@ impl<P: Plugin> Bot<P> {
         self.run(Event::Update(Update { callback_data: Some(data.to_owned()), ..update }))
     }
 
-    /// The oldest timer that the plugin has set comes due; `None` if there is none.
+    /// The user sends a message that is no text: `{ "document": { "file_id": "…", … } }`, say.
+    pub fn message(&mut self, content: &Value) -> Outcome {
+        let mut message = json!({ "message_id": 1, "from": self.user() });
+        if let (Some(message), Some(content)) = (message.as_object_mut(), content.as_object()) {
+            message.extend(content.clone());
+        }
+        let text = message["caption"].as_str().map(str::to_owned);
+        let update = self.update("message", &message);
+        self.run(Event::Update(Update { text, ..update }))
+    }
+
+    /// A file that the plugin can fetch by this `file_id`.
+    #[must_use]
+    pub fn at_telegram(mut self, file_id: &str, name: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.world.at_telegram.insert(file_id.to_owned(), (name.to_owned(), bytes.into()));
+        self
+    }
+
+    /// Any update: its kind, and its object as Telegram sends it. What the host reads of it is read here, too.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// # #[plugin]
+    /// # mod members {
+    /// #     #[on("chat_join_request")]
+    /// #     fn join(ctx: &mut Ctx) {
+    /// #         ctx.approve_join();
+    /// #     }
+    /// # }
+    /// # fn main() {
+    /// let mut bot = botyard_sdk::test::Bot::<members::Plugin>::new();
+    /// let request = json!({ "chat": { "id": -100, "type": "supergroup" }, "from": { "id": 8, "first_name": "Bob" } });
+    /// assert_eq!(bot.receive("chat_join_request", request).calls[0].0, "approveChatJoinRequest");
+    /// # }
+    /// ```
+    pub fn receive(&mut self, kind: &str, body: Value) -> Outcome {
+        let message = if body["message"].is_object() { &body["message"] } else { &body };
+        let user = [&body["from"], &body["user"]].into_iter().find_map(|user| user["id"].as_i64());
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let said = text(&body["text"]).or_else(|| text(&body["caption"]));
+        let parts = Update {
+            chat_id: message["chat"]["id"].as_i64(),
+            chat_type: text(&message["chat"]["type"]),
+            thread_id: message["message_thread_id"].as_i64(),
+            message_id: message["message_id"].as_i64(),
+            user_id: user,
+            callback_data: text(&body["data"]),
+            ..self.update(kind, &body)
+        };
+        self.run(Event::Update(Update { command: said.as_deref().and_then(command), text: said, ..parts }))
+    }
+
+    /// What the next direct call is answered with: calls that find no answer get `true`.
+    #[must_use]
+    pub fn answer(mut self, result: &Value) -> Self {
+        self.world.answers.push_back(Ok(result.to_string()));
+        self
+    }
+
+    /// The timer that is due next comes due; `None` if there is none. A recurring one stays.
     pub fn timer(&mut self) -> Option<Outcome> {
-        let (id, (name, due, payload)) = self.world.timers.pop_first()?;
-        Some(self.run(Event::Timer(Timer { id, name, payload, due })))
+        let (&id, _) = self.world.timers.iter().min_by_key(|(id, (_, entry))| (entry.due, **id))?;
+        let (owner, entry) = self.world.timers.get(&id)?.clone();
+        if matches!(entry.rule, Rule::Once) {
+            self.world.timers.remove(&id);
+        }
+        let Entry { name, payload, due, .. } = entry;
+        Some(self.run_in(owner == Owner::Conversation, Event::Timer(Timer { id, name, payload, due })))
+    }
+
+    /// A timer that the manifest declares (`#[cron]`, `#[every]`) comes due: by its name, which is the handler's.
+    ///
+    /// # Panics
+    /// When the manifest declares none of this name.
+    pub fn scheduled(&mut self, name: &str) -> Outcome {
+        let declared = P::describe().schedules.into_iter().any(|schedule| schedule.name == name);
+        assert!(declared, "the plugin declares no schedule `{name}`");
+        let timer = Timer { id: u64::MAX, name: name.to_owned(), payload: Vec::new(), due: NOW };
+        self.run_in(false, Event::Timer(timer))
+    }
+
+    /// The conversation's state lives out its time; `None` if it has none, or the plugin does not want to hear of it.
+    pub fn expire(&mut self) -> Option<Outcome> {
+        let state = self.world.state.take()?;
+        P::describe().expired.then(|| self.run(Event::Expired(state)))
+    }
+
+    /// Answers the next HTTP request that has no answer yet.
+    #[must_use]
+    pub fn respond(mut self, answer: Result<http::Response, http::HttpError>) -> Self {
+        self.give(answer);
+        self
+    }
+
+    /// As [`respond`](Self::respond), later.
+    pub fn give(&mut self, answer: Result<http::Response, http::HttpError>) {
+        use http::HttpError as E;
+        let answer = answer.map_err(|error| match error {
+            E::Denied(text) => wit::Error::Denied(text),
+            E::Invalid(text) => wit::Error::Invalid(text),
+            E::Limited(text) => wit::Error::Limited(text),
+            E::Unreachable(text) => wit::Error::Unreachable(text),
+            E::UnknownOutcome(text) => wit::Error::UnknownOutcome(text),
+            E::Status(status) => panic!("status {status} is an answer: `Ok(Response::new({status}, \"\"))`"),
+        });
+        let response = |http::Response { status, headers, body, url }| wit::Response { status, headers, body, url };
+        self.world.responses.push_back(answer.map(response));
+    }
+
+    /// Gives the plugin a secret.
+    #[must_use]
+    pub fn secret(mut self, name: &str, secret: &str) -> Self {
+        self.world.secrets.insert(name.to_owned(), secret.to_owned());
+        self
     }
 
     fn user(&self) -> Value {
@@ -131,35 +322,76 @@ impl<P: Plugin> Bot<P> {
     }
 
     fn run(&mut self, event: Event) -> Outcome {
+        self.run_in(true, event)
+    }
+
+    fn run_in(&mut self, conversation: bool, event: Event) -> Outcome {
         self.events += 1;
         let (observing, taking) = self.matched(&event);
-        let mut outcome = Outcome { result: Ok(Handled::Pass), calls: Vec::new(), log: Vec::new() };
+        let mut outcome = Outcome {
+            result: Ok(Handled::Pass),
+            calls: Vec::new(),
+            files: Vec::new(),
+            broadcasts: Vec::new(),
+            requests: Vec::new(),
+            log: Vec::new(),
+        };
         if !observing.is_empty() {
-            self.run_once(event.clone(), observing, &mut outcome);
+            self.run_once(conversation, event.clone(), observing, &mut outcome);
         }
-        if outcome.result.is_ok() && (!taking.is_empty() || matches!(event, Event::Timer(_))) {
-            self.run_once(event, taking, &mut outcome);
+        if outcome.result.is_ok() && (!taking.is_empty() || matches!(event, Event::Timer(_) | Event::Expired(_))) {
+            self.run_once(conversation, event, taking, &mut outcome);
         }
         outcome
     }
 
-    fn run_once(&mut self, event: Event, matched: Vec<u32>, outcome: &mut Outcome) {
+    fn run_once(&mut self, conversation: bool, event: Event, matched: Vec<u32>, outcome: &mut Outcome) {
         let before = std::mem::take(&mut self.world);
         with(|world| *world = before.clone());
-        let key = StateKey { chat_id: Some(Self::CHAT), user_id: Some(Self::CHAT), thread_id: None };
+        let id = conversation.then_some(Self::CHAT);
+        let key = StateKey { chat_id: id, user_id: id, thread_id: None };
         let seed = self.events;
         outcome.result = P::handle(Invocation { id: self.events, attempt: 1, now: NOW, seed, key, matched, event });
         let mut after = with(std::mem::take);
         let calls = std::mem::take(&mut after.calls).into_iter();
+        let begun = after.broadcasts.iter().filter(|(id, _)| !before.broadcasts.contains_key(id));
+        outcome.broadcasts.extend(begun.map(|(&id, broadcast)| Begun {
+            id,
+            to: Recipients::from_wire(&broadcast.to),
+            method: broadcast.method.clone(),
+            params: serde_json::from_str(&broadcast.params).unwrap_or_default(),
+        }));
         outcome.calls.extend(calls.map(|(method, params)| (method, serde_json::from_str(&params).unwrap_or_default())));
+        let made = std::mem::take(&mut after.made).into_iter();
+        outcome.files.extend(made.filter_map(|file| {
+            let Made { name, content_type, bytes, reference } = file;
+            Some(MadeFile { reference: reference?, name, content_type, bytes })
+        }));
+        after.fetched.clear();
+        let sent = |wit::Request { method, url, headers, body, .. }| Sent { method, url, headers, body };
+        outcome.requests.extend(std::mem::take(&mut after.requests).into_iter().map(sent));
         outcome.log.append(&mut after.log);
+        let unused = std::mem::take(&mut after.responses);
         // As in the host: a run that failed or passed leaves nothing behind.
         self.world = if outcome.result == Ok(Handled::Done) { after } else { before };
+        // What was requested stays requested.
+        self.world.responses = unused;
     }
 
     /// The filters that the event matches: those that observe, and the others.
     fn matched(&self, event: &Event) -> (Vec<u32>, Vec<u32>) {
-        let Event::Update(update) = event else { return (Vec::new(), Vec::new()) };
+        let album = match event {
+            Event::Album(album) => album.updates.first().map(|first| Update {
+                kind: "album".to_owned(),
+                text: album.text.clone(),
+                ..first.clone()
+            }),
+            _ => None,
+        };
+        let update = match (event, &album) {
+            (Event::Update(update), _) | (_, Some(update)) => update,
+            _ => return (Vec::new(), Vec::new()),
+        };
         let filters = P::describe().filters;
         let is_known = |command: &Command| filters.iter().any(|filter| filter.commands.contains(&command.name));
         let is_plain = update.text.is_some() && !update.command.as_ref().is_some_and(is_known);
@@ -172,6 +404,13 @@ impl<P: Plugin> Bot<P> {
         let places = |filters: Vec<(u32, _)>| filters.into_iter().map(|(place, _)| place).collect();
         (places(observing), places(taking))
     }
+}
+
+fn command(text: &str) -> Option<Command> {
+    let rest = text.strip_prefix('/')?;
+    let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let name = name.split('@').next().unwrap_or_default().to_lowercase();
+    Some(Command { name, args: args.trim().to_owned() })
 }
 
 /// Everything that the update alone decides.

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
+use crate::api::{self, Json};
+
 /// Who caused an event. Where it has no user (a channel post, say) every field is empty and the id is 0.
 ///
 /// ```
@@ -31,24 +33,22 @@ pub struct User {
     pub language_code: Option<String>,
 }
 
-/// The parts of an update's object that the envelope does not hold. Polls and reactions say `user` for `from`.
-#[derive(Deserialize)]
-pub(crate) struct Body {
-    from: Option<User>,
-    user: Option<User>,
-}
-
-impl Body {
-    pub(crate) fn user(self) -> Option<User> {
-        self.from.or(self.user)
+impl User {
+    /// Who an update's object is from. Polls and reactions say `user` for `from`.
+    pub(crate) fn of(body: &Json) -> Self {
+        let Some(user) = ["from", "user"].iter().find_map(|key| body.get(key).filter(Json::is_object)) else {
+            return Self::default();
+        };
+        let user = api::User(user);
+        Self {
+            id: user.id(),
+            is_bot: user.is_bot(),
+            first_name: user.first_name(),
+            last_name: user.last_name(),
+            username: user.username(),
+            language_code: user.language_code(),
+        }
     }
-}
-
-/// The id of a callback query and, for a button below an inline message, that message's.
-#[derive(Deserialize)]
-pub(crate) struct Query {
-    pub(crate) id: String,
-    pub(crate) inline_message_id: Option<String>,
 }
 
 /// The value under `key` of the object `json`, skipping everything else.
@@ -89,20 +89,22 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Member<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
     fn finds_the_user_wherever_telegram_puts_it() {
         let message = r#"{"update_id":1,"message":{"message_id":2,"from":{"id":7,"first_name":"A\"🙂"},"text":"x"}}"#;
-        assert_eq!(member::<Body>(message, "message").and_then(Body::user).unwrap().first_name, "A\"🙂");
+        assert_eq!(User::of(&Json::from(message).get("message").unwrap()).first_name, "A\"🙂");
         let poll = r#"{"update_id":1,"poll_answer":{"poll_id":"2","user":{"id":8,"first_name":"B"},"option_ids":[]}}"#;
-        assert_eq!(member::<Body>(poll, "poll_answer").and_then(Body::user).unwrap().id, 8);
+        assert_eq!(User::of(&Json::from(poll).get("poll_answer").unwrap()).id, 8);
     }
 
     #[test]
     fn absent_or_broken_is_none() {
         for json in ["", "[]", "{", r#"{"message":3}"#, r#"{"other":{"from":{"id":7}}}"#] {
-            assert!(member::<Body>(json, "message").is_none(), "{json}");
+            assert!(member::<BTreeMap<String, u8>>(json, "message").is_none(), "{json}");
         }
     }
 }

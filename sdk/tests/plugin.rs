@@ -177,6 +177,37 @@ fn old_states_are_carried_over_or_refused() {
     assert_eq!(shop::Plugin::migrate(old(2)).unwrap_err().to_string(), "version 2 is too old");
 }
 
+#[plugin(key = "none")]
+mod gallery {
+    #[album("(?i)^sell")]
+    fn sell(ctx: &mut Ctx) {
+        ctx.reply("sold");
+    }
+
+    #[album]
+    fn keep(ctx: &mut Ctx) -> Handled {
+        let Some(album) = ctx.album() else { return Pass };
+        let photos = album.updates.iter().filter(|update| update.raw.contains("photo")).count();
+        ctx.reply(format!("{photos} photos of {}, {}", ctx.text(), ctx.user().first_name));
+        Done
+    }
+
+    #[on("message")]
+    fn single(ctx: &mut Ctx) {
+        ctx.reply("single");
+    }
+}
+
+#[test]
+fn an_album_is_one_event() {
+    let mut bot = Bot::<gallery::Plugin>::new();
+    let photo = json!({ "photo": [{ "file_id": "x" }] });
+    assert_eq!(bot.album("my cat", &[photo.clone(), photo.clone()]).texts(), ["2 photos of my cat, Alice"]);
+    assert_eq!(bot.album("Sell it", &[photo]).texts(), ["sold"]);
+    assert_eq!(bot.text("hello").texts(), ["single"]);
+    assert_eq!(gallery::Plugin::describe().key, "none");
+}
+
 #[plugin]
 mod plain {
     #[text]

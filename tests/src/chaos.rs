@@ -16,6 +16,15 @@ use crate::{HostBuilder, plugin};
 
 const PER_CHAT: u64 = 50;
 
+/// How updates come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The host asks.
+    Polling,
+    /// Telegram calls.
+    Webhook,
+}
+
 /// How much of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
@@ -27,6 +36,8 @@ pub struct Options {
     pub faults: bool,
     /// Whether the plugin is replaced again and again.
     pub reloads: bool,
+    /// How updates come.
+    pub mode: Mode,
     /// What the random moments are made from.
     pub seed: u64,
 }
@@ -62,14 +73,20 @@ impl Report {
 /// When the host does not come up again, or nothing moves for two minutes.
 pub async fn run(options: Options, mut progress: impl FnMut(u64)) -> Report {
     let mut random = StdRng::seed_from_u64(options.seed);
-    let settings = SimulatorSettings { throttle_polls: false, ..SimulatorSettings::default() };
+    // Telegram would let a chat rest for a minute after the host was away a few times.
+    let webhook_second = Duration::from_millis(10);
+    let settings = SimulatorSettings { throttle_polls: false, webhook_second, ..SimulatorSettings::default() };
     let simulator = Simulator::start(settings).await.expect("a free port");
     simulator.start_load_mode(true);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let wasm = folder.path().join("counter.wasm");
     let original = std::fs::read(plugin("counter")).expect("it was just built");
     std::fs::write(&wasm, &original).expect("the folder is writable");
-    let mut host = HostBuilder::new(&simulator.api_base()).plugin("counter", &wasm, "").start();
+    let builder = HostBuilder::new(&simulator.api_base()).plugin("counter", &wasm, "");
+    let mut host = match options.mode {
+        Mode::Polling => builder.start(),
+        Mode::Webhook => builder.webhook("").start(),
+    };
     if options.faults {
         add_faults(&simulator, options.seed);
     }
@@ -123,6 +140,12 @@ fn add_faults(simulator: &Simulator, seed: u64) {
         ("getUpdates", Action::bad_gateway(), 0.02),
         ("getUpdates", Action::Reset { applied: false }, 0.02),
         ("getUpdates", Action::Cut { after: 200 }, 0.02),
+        ("getWebhookInfo", Action::bad_gateway(), 0.05),
+        ("setWebhook", Action::Reset { applied: true }, 0.2),
+        // Deliveries that do not arrive, and such whose 200 does not: those come again.
+        ("webhook", Action::Reset { applied: false }, 0.02),
+        ("webhook", Action::Reset { applied: true }, 0.05),
+        ("webhook", Action::Stall { time: Duration::from_millis(50), applied: false }, 0.02),
     ]
     .into_iter()
     .enumerate()

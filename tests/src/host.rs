@@ -13,11 +13,14 @@ use crate::{Metrics, build, process};
 
 /// A token as the simulator takes it.
 const TOKEN: &str = "4242:test-token-that-must-never-be-seen-anywhere";
+/// What Telegram proves itself with at the webhook.
+pub const WEBHOOK_SECRET: &str = "webhook-secret-that-must-never-be-seen-anywhere";
 
 /// A running host. It is killed when dropped; its folder stays until then.
 pub struct Host {
     folder: TempDir,
     admin: SocketAddr,
+    webhook: Option<SocketAddr>,
     child: Option<Child>,
 }
 
@@ -32,6 +35,9 @@ pub struct Stopped {
 /// What goes into `bot.toml`.
 pub struct HostBuilder {
     api_base: String,
+    bot: String,
+    intake: String,
+    webhook: Option<SocketAddr>,
     plugins: String,
     sections: String,
     limits: String,
@@ -43,6 +49,9 @@ impl HostBuilder {
     pub fn new(api_base: &str) -> Self {
         Self {
             api_base: api_base.to_owned(),
+            bot: String::new(),
+            intake: "poll_timeout = \"5s\"\n".to_owned(),
+            webhook: None,
             plugins: String::new(),
             sections: String::new(),
             limits: "overall_per_second = 0\nchat_per_second = 0\ngroup_per_minute = 0\nbulk_per_second = 0\n"
@@ -54,6 +63,29 @@ impl HostBuilder {
     #[must_use]
     pub fn plugin(mut self, name: &str, wasm: &Path, more: &str) -> Self {
         writeln!(self.plugins, "[plugins.{name}]\npath = {:?}\n{more}", wasm.display().to_string()).expect("a string");
+        self
+    }
+
+    /// Adds keys under `[bot]`, in TOML.
+    #[must_use]
+    pub fn bot(mut self, toml: &str) -> Self {
+        self.bot.push_str(toml);
+        self
+    }
+
+    /// Takes updates through a webhook instead of polling; `more` is TOML for it. With a certificate it speaks TLS.
+    ///
+    /// # Panics
+    /// When there is no free port.
+    #[must_use]
+    pub fn webhook(mut self, more: &str) -> Self {
+        let address = free_port();
+        let scheme = if more.contains("certificate") { "https" } else { "http" };
+        self.intake = format!(
+            "mode = \"webhook\"\n[intake.webhook]\nurl = \"{scheme}://{address}/hook\"\nlisten = \"{address}\"\n\
+             secret = {{ env = \"TEST_WEBHOOK_SECRET\" }}\n{more}\n"
+        );
+        self.webhook = Some(address);
         self
     }
 
@@ -78,14 +110,14 @@ impl HostBuilder {
     #[must_use]
     pub fn start(self) -> Host {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
-        let Self { api_base, plugins, sections, limits } = self;
+        let port = free_port();
+        let Self { api_base, bot, intake, webhook, plugins, sections, limits } = self;
         let config = format!(
-            "[bot]\ntoken = {{ env = \"TEST_TOKEN\" }}\napi_base = \"{api_base}\"\n[intake]\npoll_timeout = \"5s\"\n\
+            "[bot]\ntoken = {{ env = \"TEST_TOKEN\" }}\napi_base = \"{api_base}\"\n{bot}\n[intake]\n{intake}\
              [send]\n{limits}\n[admin]\nlisten = \"{port}\"\n{sections}\n{plugins}"
         );
         std::fs::write(folder.path().join("bot.toml"), config).expect("the folder is writable");
-        let mut host = Host { folder, admin: port, child: None };
+        let mut host = Host { folder, admin: port, webhook, child: None };
         host.start();
         host
     }
@@ -98,20 +130,45 @@ impl Host {
     /// When it does not come up.
     pub fn start(&mut self) {
         assert!(self.child.is_none(), "it runs already");
+        self.child = Some(self.spawn(&[]));
+        self.until_ready();
+    }
+
+    /// Starts another one that takes its place; answers how the first ended.
+    ///
+    /// # Panics
+    /// When it does not run, or the other does not come up.
+    pub fn replace(&mut self) -> ExitStatus {
+        let mut old = self.child.take().expect("it runs");
+        self.child = Some(self.spawn(&["--replace"]));
+        let mut status = None;
+        self.wait_until("the old host has ended", |_| {
+            status = old.try_wait().expect("it is our child");
+            status.is_some()
+        });
+        self.until_ready();
+        status.expect("it was waited for")
+    }
+
+    fn until_ready(&mut self) {
+        self.wait_until("the host is ready", |host| host.get("/readyz").is_some_and(|(status, _)| status == 200));
+    }
+
+    fn spawn(&self, more: &[&str]) -> Child {
         let log = File::options().append(true).create(true).open(self.log_file()).expect("the folder is writable");
-        let child = Command::new(build::host())
+        Command::new(build::host())
             .args(["run", "--config"])
             .arg(self.config_file())
+            .args(more)
             .env("TEST_TOKEN", TOKEN)
+            .env("TEST_WEBHOOK_SECRET", WEBHOOK_SECRET)
             .env("BOTYARD_LOG", "info")
             .env_remove("BOT_TOKEN")
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a file"))
             .stderr(log)
             .spawn()
-            .expect("the host starts");
-        self.child = Some(child);
-        self.wait_until("the host is ready", |host| host.get("/readyz").is_some_and(|(status, _)| status == 200));
+            .expect("the host starts")
     }
 
     /// `kill -9`
@@ -150,6 +207,15 @@ impl Host {
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    /// Where its webhook listens.
+    ///
+    /// # Panics
+    /// When it has none.
+    #[must_use]
+    pub fn webhook(&self) -> SocketAddr {
+        self.webhook.expect("it takes updates through a webhook")
     }
 
     /// Where its `bot.toml` is.
@@ -249,6 +315,10 @@ impl Host {
     }
 }
 
+fn free_port() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+}
+
 impl Drop for Host {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
@@ -258,6 +328,7 @@ impl Drop for Host {
         }
         if !std::thread::panicking() {
             assert!(!self.log().contains("test-token-that"), "the token is in the log");
+            assert!(!self.log().contains("webhook-secret-that"), "the webhook's secret is in the log");
         }
     }
 }

@@ -8,7 +8,8 @@ pub mod chaos;
 mod host;
 mod metrics;
 pub mod process;
+pub mod updates;
 
 pub use build::{guest, host as host_program, plugin};
-pub use host::{Host, HostBuilder, Stopped};
+pub use host::{Host, HostBuilder, Stopped, WEBHOOK_SECRET};
 pub use metrics::Metrics;

@@ -4,14 +4,29 @@
 #![allow(clippy::disallowed_types, reason = "real processes take real time")]
 
 mod e2e {
+    mod albums;
+    mod answers;
     mod authors;
+    mod bots;
+    mod broadcast;
+    mod capabilities;
+    mod chats;
+    mod commands;
+    mod control;
     mod conversations;
     mod crash;
+    mod files;
+    mod floods;
     mod load;
     mod misbehaviour;
     mod operator;
     mod reload;
+    mod replace;
     mod sending;
     mod start;
     mod support;
+    mod texts;
+    mod typed;
+    mod versions;
+    mod webhook;
 }

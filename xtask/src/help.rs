@@ -10,6 +10,7 @@ cargo xtask: everything one does with this repository
   plugins    build the example plugins to target/plugins/NAME.wasm
   bench      measure, with the release build
   chaos      kill the host, break the network and replace the plugin while updates flow; then count
+  bot-api    make the SDK's typed Bot API anew from sdk/bot-api.json
   tidy       the checks of `test` that need no compiler: layout, layering, forgotten notes
   ci         the same as `test`
   help       this text; `cargo xtask help demo` says more about one command
@@ -74,25 +75,35 @@ something only on a machine that does nothing else meanwhile. docs/benchmarks.md
   run_cost     what one run costs, and its parts
   reload       from saving a plugin to its first answer
   latency      how long others wait while some handlers sleep
+  reading      what reading one update costs; 700,000 of every shape, each compared with what a JSON value says
+  backlog      100,000 waiting updates that take a second each: time, memory, a newcomer's wait (seven minutes)
 
   --quick      less of everything: half a minute in all, and numbers that vary more
   --json       one JSON document instead of tables";
 
 const CHAOS: &str = "\
-cargo xtask chaos [--updates N] [--kills K] [--seed S]
+cargo xtask chaos [--updates N] [--kills K] [--seed S] [--mode polling|webhook|both]
 
-Lets N updates (2,000) flow through the host while it is killed K times (10) at random moments, Telegram answers with
-errors, floods, resets and cut answers, and the plugin's file is replaced again and again. Then it counts what people
+Lets N updates (2,000) flow through the host, polled and then through a webhook (--mode: one of the two), while it is
+killed K times (10) at random moments, Telegram answers with errors, floods, resets and cut answers, and the plugin's file is replaced again and again. Then it counts what people
 were answered: exits with 0 only if no update was lost, every count is exact and every chat's order was kept. Answers that
 came twice are told, and are no failure: where an answer was in flight, the Bot API has no way to tell. The moments are
 random; --seed repeats a run's.";
+
+const BOT_API: &str = "\
+cargo xtask bot-api
+
+Writes sdk/src/api/generated and the list of methods that the macros know, from sdk/bot-api.json. That file holds the facts
+of a Bot API version: names, types, what is required and what is one of what. After Telegram has released a new one, write
+what is new into it, call this, and commit both. `cargo xtask tidy` says when the results are stale.";
 
 const TIDY: &str = "\
 cargo xtask tidy
 
 Looks at the files of the repository without compiling them, and names every problem with file and line: tabs, trailing
 blanks, forgotten notes, files that have grown too long, modules that do not say what they are for, parts of the host
-that reach upward in its layering, dependencies with a version of their own, links that lead nowhere.";
+that reach upward in its layering, dependencies with a version of their own, links that lead nowhere, generated code that
+is stale.";
 
 pub(crate) fn print(command: Option<&str>) -> Result<()> {
     let text = match command {
@@ -102,6 +113,7 @@ pub(crate) fn print(command: Option<&str>) -> Result<()> {
         Some("plugins") => PLUGINS,
         Some("bench") => BENCH,
         Some("chaos") => CHAOS,
+        Some("bot-api") => BOT_API,
         Some("tidy") => TIDY,
         Some(other) => bail!("there is no `cargo xtask {other}`; `cargo xtask help` lists what there is"),
     };

@@ -12,6 +12,7 @@
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "there is no async runtime here to wait with")]
 
 mod bench;
+mod bot_api;
 mod chaos;
 mod demo;
 mod help;
@@ -53,6 +54,7 @@ fn run(args: &[String]) -> Result<()> {
         "test" | "ci" => test::run(rest),
         "plugins" => plugins::run(rest),
         "bench" => bench::run(rest),
+        "bot-api" => bot_api::run(rest),
         "chaos" => chaos::run(rest),
         "tidy" => tidy::run(rest),
         "help" | "--help" | "-h" => help::print(rest.first().map(String::as_str)),

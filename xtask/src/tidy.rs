@@ -62,6 +62,9 @@ pub(crate) fn check() -> Result<()> {
         }
     }
     layers::check(&files, &mut problems)?;
+    problems
+        .0
+        .extend(crate::bot_api::stale()?.iter().map(|path| format!("{path}:1: stale: call `cargo xtask bot-api`")));
     if !problems.0.is_empty() {
         problems.0.iter().for_each(|problem| println!("{problem}"));
         bail!("{} things to tidy up, listed above", problems.0.len());
@@ -93,6 +96,10 @@ fn files() -> Result<Vec<File>> {
 
 /// Versions stand once, in the root manifest, and so do the lints.
 fn manifest(file: &File, problems: &mut Problems) {
+    if file.text.lines().any(|line| line == "[workspace]") {
+        // A workspace of its own.
+        return;
+    }
     let mut section = "";
     for (number, line) in file.text.lines().enumerate() {
         if line.starts_with('[') {

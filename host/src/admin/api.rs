@@ -4,10 +4,18 @@
 //! and the guard keeps out web pages that an operator has open. Whoever may use it may read people's messages
 //! (`payload=true`), as may whoever can read the store.
 //!
-//! - `GET /api/host`: which store and bot these are
+//! Where there are several bots, each request but those of the host says which one it means: `?bot=NAME`.
+//!
+//! - `GET /api/host`: which store and bots these are
+//! - `POST /api/hand-over`: `{"store": …, "until": …}`: another host takes this one's place
 //! - `GET /api/dead?limit=…&plugin=…`, `GET /api/dead/{number}?payload=true`
 //! - `POST /api/dead/retry`, `POST /api/dead/drop`: `{"numbers": [1, 2]}` or `{"all": {"plugin": null}}`
-//! - `GET /api/plugins`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`
+//! - `GET /api/chats?limit=…&after=…&reach=…`
+//! - `GET /api/summary`: in numbers
+//! - `/api/broadcasts…`, `/api/reach`, `/api/unknown…`: see `broadcasts`
+//! - `POST /api/webhook/set`
+//! - `GET /api/plugins`, `GET /api/plugins/{name}/versions`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`,
+//!   `…/disable`, `…/enable`, `…/rollback?to=…`
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,12 +29,17 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
+use super::bots::{BotStatus, Bots};
+use super::broadcasts;
 use super::plugins::{self, Order};
-use crate::domain::BotId;
+use crate::clock::unix_millis;
+use crate::domain::{BotId, ChatId};
 use crate::guard;
-use crate::operate::{self, Letter, List, Operator, Outcome, Selection};
+use crate::operate::{self, ChatList, Letter, List, Operator, Outcome, Reach, Selection};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Thousands of numbers, and no more.
 const BODY_LIMIT: usize = 256 << 10;
@@ -36,13 +49,22 @@ const MAX_LIMIT: usize = 10_000;
 
 /// What the API works on.
 #[derive(Clone)]
-pub struct Api {
+pub struct Shared {
     /// The folder of the store, absolute: by it a command knows that this is its host.
     pub store: PathBuf,
-    /// The bot's part of it.
-    pub operator: Operator,
-    /// To whoever owns the plugins.
-    pub orders: mpsc::Sender<Order>,
+    /// The bots.
+    pub bots: Bots,
+    /// Turns true when the host is to make room for another.
+    pub hand_over: watch::Sender<bool>,
+}
+
+/// The bot that a request means.
+#[derive(Clone)]
+pub(super) struct Api {
+    /// Its part of the store.
+    pub(super) operator: Operator,
+    /// To whoever owns its plugins.
+    pub(super) orders: mpsc::Sender<Order>,
 }
 
 /// `GET /api/host`
@@ -50,10 +72,36 @@ pub struct Api {
 pub struct Host {
     /// The folder of its store.
     pub store: PathBuf,
+    /// The bot's id, if it is the only one and runs.
+    pub bot: Option<BotId>,
+    /// All of them.
+    #[serde(default)]
+    pub bots: Vec<BotStatus>,
+    /// The host's version.
+    pub version: String,
+}
+
+/// `POST /api/hand-over`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandOver {
+    /// The store that the other host is to run on: this one's.
+    pub store: PathBuf,
+    /// Unix milliseconds until when it waits for the answer: after that it has given up.
+    pub until: u64,
+}
+
+/// `GET /api/summary`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Summary {
     /// The bot's id.
     pub bot: BotId,
     /// The host's version.
     pub version: String,
+    /// Dead letters; 1,000 stand for as many or more, here and below.
+    pub dead: usize,
+    /// Calls with an unknown end.
+    pub unknown: usize,
 }
 
 /// The body of whatever is not 200.
@@ -68,18 +116,24 @@ pub(super) struct Refusal(pub(super) StatusCode, pub(super) String);
 
 pub(super) type Answer<T> = Result<Json<T>, Refusal>;
 
-pub(super) fn routes(api: Api) -> Router {
+pub(super) fn routes(shared: Shared) -> Router {
     Router::new()
         .route("/api/host", get(host))
+        .route("/api/hand-over", post(hand_over))
         .route("/api/dead", get(list))
         .route("/api/dead/{number}", get(show))
         .route("/api/dead/retry", post(retry))
         .route("/api/dead/drop", post(drop_letters))
+        .route("/api/chats", get(chats))
+        .route("/api/summary", get(summary))
         .route("/api/plugins", get(plugins::list))
+        .route("/api/webhook/set", post(plugins::set_webhook))
+        .route("/api/plugins/{name}/versions", get(plugins::versions))
         .route("/api/plugins/{name}/{action}", post(plugins::change))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .merge(broadcasts::routes())
         .layer(middleware::from_fn(only_this_machine))
-        .with_state(api)
+        .with_state(shared)
 }
 
 async fn only_this_machine(ConnectInfo(peer): ConnectInfo<SocketAddr>, request: Request, next: Next) -> Response {
@@ -113,8 +167,34 @@ impl From<JsonRejection> for Refusal {
     }
 }
 
-async fn host(State(api): State<Api>) -> Json<Host> {
-    Json(Host { store: api.store, bot: api.operator.bot(), version: env!("CARGO_PKG_VERSION").to_owned() })
+async fn host(State(shared): State<Shared>) -> Json<Host> {
+    let bots = shared.bots.list();
+    let bot = if let [one] = &bots[..] { one.id } else { None };
+    Json(Host { store: shared.store, bot, bots, version: VERSION.to_owned() })
+}
+
+/// The answer comes first, and then the end.
+async fn hand_over(
+    State(shared): State<Shared>,
+    wanted: Result<Json<HandOver>, JsonRejection>,
+) -> Answer<serde_json::Value> {
+    let wanted = wanted?.0;
+    if wanted.store != shared.store {
+        let error = format!("that it runs on another store, {}", shared.store.display());
+        return Err(Refusal(StatusCode::CONFLICT, error));
+    }
+    if unix_millis() > wanted.until {
+        return Err(Refusal(StatusCode::CONFLICT, "that the question came too late".to_owned()));
+    }
+    shared.hand_over.send_replace(true);
+    Ok(Json(json!({ "pid": std::process::id() })))
+}
+
+async fn summary(api: Api) -> Answer<Summary> {
+    let (bot, version) = (api.operator.bot(), VERSION.to_owned());
+    const MOST: usize = 1_000;
+    let (dead, unknown) = (api.operator.count_dead(MOST)?, api.operator.count_unknown(MOST)?);
+    Ok(Json(Summary { bot, version, dead, unknown }))
 }
 
 #[derive(Deserialize)]
@@ -123,7 +203,7 @@ struct Listing {
     plugin: Option<String>,
 }
 
-async fn list(State(api): State<Api>, Query(listing): Query<Listing>) -> Answer<List> {
+async fn list(api: Api, Query(listing): Query<Listing>) -> Answer<List> {
     let limit = listing.limit.unwrap_or(LIMIT).min(MAX_LIMIT);
     Ok(Json(api.operator.list(limit, listing.plugin.as_deref())?))
 }
@@ -134,15 +214,28 @@ struct Showing {
     payload: bool,
 }
 
-async fn show(State(api): State<Api>, Path(number): Path<u64>, Query(showing): Query<Showing>) -> Answer<Letter> {
+async fn show(api: Api, Path(number): Path<u64>, Query(showing): Query<Showing>) -> Answer<Letter> {
     let letter = api.operator.show(number, showing.payload)?;
     letter.map(Json).ok_or_else(|| Refusal(StatusCode::NOT_FOUND, format!("there is no dead letter {number}")))
 }
 
-async fn retry(State(api): State<Api>, which: Result<Json<Selection>, JsonRejection>) -> Answer<Outcome> {
+async fn retry(api: Api, which: Result<Json<Selection>, JsonRejection>) -> Answer<Outcome> {
     Ok(Json(api.operator.retry(&which?.0).await?))
 }
 
-async fn drop_letters(State(api): State<Api>, which: Result<Json<Selection>, JsonRejection>) -> Answer<Outcome> {
+async fn drop_letters(api: Api, which: Result<Json<Selection>, JsonRejection>) -> Answer<Outcome> {
     Ok(Json(api.operator.drop_letters(&which?.0).await?))
+}
+
+#[derive(Deserialize)]
+struct Chats {
+    limit: Option<usize>,
+    after: Option<i64>,
+    #[serde(default)]
+    reach: Reach,
+}
+
+async fn chats(api: Api, Query(wanted): Query<Chats>) -> Answer<ChatList> {
+    let limit = wanted.limit.unwrap_or(LIMIT).min(MAX_LIMIT);
+    Ok(Json(api.operator.chats(wanted.after.map(ChatId), limit, wanted.reach)?))
 }

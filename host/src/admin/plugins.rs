@@ -1,13 +1,14 @@
 //! `/api/plugins…`: what serves, and orders to those who can change it.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
 use super::api::{Answer, Api, Refusal};
 use crate::domain::PluginName;
+use crate::telegram::WebhookInfo;
 
 /// How a plugin stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +16,12 @@ use crate::domain::PluginName;
 pub enum PluginState {
     /// Its newest version handles events.
     Serving,
+    /// Its newest version handles events, is watched, and goes if it does worse than the one before.
+    Trial,
+    /// One event after another has failed: they wait for a while.
+    Resting,
+    /// An operator has it switched off: it is given no events.
+    Disabled,
     /// An operator has it paused: its events wait.
     Paused,
     /// An older version handles events, since the newest could not be loaded.
@@ -38,12 +45,29 @@ pub struct PluginStatus {
     pub state: PluginState,
     /// Unix milliseconds since which it stands so.
     pub since: u64,
-    /// Why it is not the newest version that serves.
+    /// Why it is not the newest version that serves, or why it rests.
+    pub reason: Option<String>,
+    /// While a version is on trial: the one that it is measured by, and is gone back to if it does worse.
+    pub before: Option<String>,
+}
+
+/// A version that is kept, or that was rolled back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptVersion {
+    /// The beginning of the hash of its file.
+    pub version: String,
+    /// The version that its author gave it; empty when it has never served for good.
+    pub manifest_version: String,
+    /// Unix milliseconds since when it stands so.
+    pub since: u64,
+    /// `serving`, `trial`, `kept` or `rejected`.
+    pub state: String,
+    /// Why it was rolled back.
     pub reason: Option<String>,
 }
 
 /// What is to be done about a plugin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Load its file again, changed or not.
     Reload,
@@ -51,6 +75,12 @@ pub enum Action {
     Pause,
     /// Let it go on.
     Resume,
+    /// Go back to a version that has served: the one that begins so, else the last one.
+    Rollback(Option<String>),
+    /// Give it no more events, over restarts too.
+    Disable,
+    /// Let it have events again.
+    Enable,
 }
 
 /// What whoever owns the plugins is asked. An answer that nobody waits for any more is done all the same.
@@ -58,6 +88,15 @@ pub enum Action {
 pub enum Order {
     /// Which there are.
     List(oneshot::Sender<Vec<PluginStatus>>),
+    /// Set the webhook, whether or not it differs.
+    SetWebhook(oneshot::Sender<Result<WebhookInfo, String>>),
+    /// Which versions of one are kept, the newest first.
+    Versions {
+        /// Of which plugin.
+        plugin: PluginName,
+        /// Which they are.
+        answer: oneshot::Sender<Result<Vec<KeptVersion>, OrderError>>,
+    },
     /// Do something.
     Change {
         /// To whom.
@@ -93,28 +132,55 @@ fn are(known: &[PluginName]) -> String {
     }
 }
 
-pub(super) async fn list(State(api): State<Api>) -> Answer<Vec<PluginStatus>> {
+pub(super) async fn list(api: Api) -> Answer<Vec<PluginStatus>> {
     let (answer, answered) = oneshot::channel();
     ask(&api.orders, Order::List(answer), answered).await.map(Json)
 }
 
+pub(super) async fn versions(api: Api, Path(plugin): Path<String>) -> Answer<Vec<KeptVersion>> {
+    let (answer, answered) = oneshot::channel();
+    let order = Order::Versions { plugin: PluginName::new(&plugin), answer };
+    Ok(Json(ask(&api.orders, order, answered).await??))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Options {
+    to: Option<String>,
+}
+
 pub(super) async fn change(
-    State(api): State<Api>,
+    api: Api,
     Path((plugin, action)): Path<(String, String)>,
+    Query(options): Query<Options>,
 ) -> Answer<PluginStatus> {
     let action = match action.as_str() {
         "reload" => Action::Reload,
         "pause" => Action::Pause,
         "resume" => Action::Resume,
+        "rollback" => Action::Rollback(options.to),
+        "disable" => Action::Disable,
+        "enable" => Action::Enable,
         _ => return Err(Refusal(StatusCode::NOT_FOUND, format!("there is no `{action}` for plugins"))),
     };
     let (answer, answered) = oneshot::channel();
     let order = Order::Change { plugin: PluginName::new(&plugin), action, answer };
-    match ask(&api.orders, order, answered).await? {
-        Ok(status) => Ok(Json(status)),
-        Err(error @ OrderError::Unknown { .. }) => Err(Refusal(StatusCode::NOT_FOUND, error.to_string())),
-        Err(error @ OrderError::Failed(_)) => Err(Refusal(StatusCode::CONFLICT, error.to_string())),
+    Ok(Json(ask(&api.orders, order, answered).await??))
+}
+
+impl From<OrderError> for Refusal {
+    fn from(error: OrderError) -> Self {
+        let status = match error {
+            OrderError::Unknown { .. } => StatusCode::NOT_FOUND,
+            OrderError::Failed(_) => StatusCode::CONFLICT,
+        };
+        Self(status, error.to_string())
     }
+}
+
+pub(super) async fn set_webhook(api: Api) -> Answer<WebhookInfo> {
+    let (answer, answered) = oneshot::channel();
+    let set = ask(&api.orders, Order::SetWebhook(answer), answered).await?;
+    set.map(Json).map_err(|error| Refusal(StatusCode::CONFLICT, error))
 }
 
 async fn ask<T>(orders: &mpsc::Sender<Order>, order: Order, answered: oneshot::Receiver<T>) -> Result<T, Refusal> {

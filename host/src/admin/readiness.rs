@@ -2,33 +2,33 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::config::redaction::redact;
 use crate::domain::PluginName;
-
-/// Two attempts at a poll with the longest pause between them, and then some.
-const MARGIN: Duration = Duration::from_secs(60);
+use crate::intake::Status;
+use crate::telegram::WebhookInfo;
 
 /// Shared by everybody who has something to report.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Readiness {
-    patience: Duration,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    last_good_poll: Option<Instant>,
-    poll_failure: Option<String>,
+    intake: Status,
     plugin_failures: BTreeMap<PluginName, String>,
     stale_plugins: BTreeMap<PluginName, String>,
     paused_plugins: BTreeSet<PluginName>,
+    resting_plugins: BTreeMap<PluginName, String>,
     config_failure: Option<String>,
     store_failure: Option<String>,
+    bot_failure: Option<String>,
+    /// Which chats wait for flood control, and until when.
+    floods: BTreeMap<String, Instant>,
     is_stopping: bool,
 }
 
@@ -41,34 +41,25 @@ pub struct Report {
     pub reasons: Vec<Reason>,
     /// What should be looked at although the bot serves: a change that could not be applied.
     pub notes: Vec<Reason>,
+    /// What Telegram last said of the webhook, when updates come that way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<WebhookInfo>,
 }
 
 /// One thing that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// `intake`, `store`, `host`, `config` or `plugins.NAME`.
+    /// `intake`, `store`, `bot`, `host`, `config`, `send` or `plugins.NAME`.
     pub part: String,
     /// For people.
     pub reason: String,
 }
 
 impl Readiness {
-    /// A good poll counts for as long as the next one may take: `poll_timeout` and some time for trying again.
-    #[must_use]
-    pub fn new(poll_timeout: Duration) -> Self {
-        Self { patience: poll_timeout + MARGIN, state: Arc::default() }
-    }
-
-    /// Telegram has answered a poll.
-    pub fn poll_ok(&self) {
-        let mut state = self.lock();
-        state.last_good_poll = Some(Instant::now());
-        state.poll_failure = None;
-    }
-
-    /// A poll has failed. The bot stays ready until the last good one is too old.
-    pub fn poll_failed(&self, reason: impl Into<String>) {
-        self.lock().poll_failure = Some(reason.into());
+    /// How intake goes. After a failure the bot stays ready until the last success is too old, unless it is certain that
+    /// nothing is heard.
+    pub fn intake(&self, status: Status) {
+        self.lock().intake = status;
     }
 
     /// The plugin's newest version serves, or the plugin is no longer wanted.
@@ -93,6 +84,16 @@ impl Readiness {
         self.lock().paused_plugins = names.into_iter().collect();
     }
 
+    /// The plugin fails one event after another, so that they wait for a while. The bot stays ready.
+    pub fn plugin_rests(&self, name: &PluginName, reason: impl Into<String>) {
+        self.lock().resting_plugins.insert(name.clone(), reason.into());
+    }
+
+    /// The plugin handles events again.
+    pub fn plugin_recovered(&self, name: &PluginName) {
+        self.lock().resting_plugins.remove(name);
+    }
+
     /// The configuration that is in force is the one in the file.
     pub fn config_ok(&self) {
         self.lock().config_failure = None;
@@ -103,9 +104,19 @@ impl Readiness {
         self.lock().config_failure = Some(reason.into());
     }
 
+    /// These lanes have to wait for long, until then, and no others. The bot stays ready.
+    pub fn chats_flooded(&self, chats: BTreeMap<String, Instant>) {
+        self.lock().floods = chats;
+    }
+
     /// The store has failed, for good: the host is going to stop.
     pub fn store_failed(&self, reason: impl Into<String>) {
         self.lock().store_failure = Some(reason.into());
+    }
+
+    /// The bot does not run, for this reason.
+    pub fn bot_failed(&self, reason: impl Into<String>) {
+        self.lock().bot_failure = Some(reason.into());
     }
 
     /// The host was asked to stop: whoever spreads load should look elsewhere.
@@ -125,29 +136,55 @@ impl Readiness {
         if let Some(failure) = &state.store_failure {
             reasons.push(reason("store", failure));
         }
-        reasons.extend(self.poll_problem(&state).map(|problem| reason("intake", &problem)));
+        reasons.extend(state.bot_failure.iter().map(|failure| reason("bot", failure)));
+        reasons.extend(intake_problem(&state.intake).map(|problem| reason("intake", &problem)));
         let of_plugin = |(name, why): (&PluginName, &String)| reason(&format!("plugins.{name}"), why);
         reasons.extend(state.plugin_failures.iter().map(of_plugin));
         let mut notes: Vec<Reason> = state.stale_plugins.iter().map(of_plugin).collect();
         let paused =
             |name: &PluginName| reason(&format!("plugins.{name}"), "an operator has paused it: its events wait");
         notes.extend(state.paused_plugins.iter().map(paused));
+        notes.extend(state.resting_plugins.iter().map(|(name, why)| {
+            reason(&format!("plugins.{name}"), &format!("it fails one event after another, and rests: {why}"))
+        }));
         notes.extend(state.config_failure.iter().map(|why| reason("config", why)));
-        Report { ready: reasons.is_empty(), reasons, notes }
-    }
-
-    fn poll_problem(&self, state: &State) -> Option<String> {
-        let age = state.last_good_poll.map(|at| at.elapsed());
-        let when = match age {
-            Some(age) if age <= self.patience => return None,
-            Some(age) => format!("the last good poll was {} s ago", age.as_secs()),
-            None => "no poll has been answered yet".to_owned(),
-        };
-        Some(state.poll_failure.as_ref().map_or(when.clone(), |failure| format!("{when}: {failure}")))
+        notes.extend(flood_note(&state.floods, Instant::now()).map(|why| reason("send", &why)));
+        notes.extend(state.intake.notes.values().map(|why| reason("intake", why)));
+        let webhook = state.intake.webhook.clone().map(shown);
+        Report { ready: reasons.is_empty(), reasons, notes, webhook }
     }
 
     /// A panic elsewhere leaves nothing half done in here.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn intake_problem(intake: &Status) -> Option<String> {
+    let what = if intake.what.is_empty() { "the last good poll" } else { intake.what };
+    let when = match intake.last_good.map(|at| at.elapsed()) {
+        Some(age) if age <= intake.patience && !intake.is_deaf => return None,
+        Some(age) => format!("{what} was {} s ago", age.as_secs()),
+        None => format!("{what} is still to come"),
+    };
+    Some(intake.problem.as_ref().map_or(when.clone(), |problem| format!("{when}: {problem}")))
+}
+
+/// Addresses of webhooks often hold what nobody else should know.
+fn shown(mut info: WebhookInfo) -> WebhookInfo {
+    info.url = redact(&info.url).into_owned();
+    info.last_error_message = info.last_error_message.map(|message| redact(&message).into_owned());
+    info
+}
+
+/// One note for all of them, that names the one which has to wait longest.
+fn flood_note(floods: &BTreeMap<String, Instant>, now: Instant) -> Option<String> {
+    let (longest, until) = floods.iter().filter(|(_, until)| **until > now).max_by_key(|(_, until)| **until)?;
+    let wait = (*until - now).as_secs();
+    let others = match floods.values().filter(|until| **until > now).count() - 1 {
+        0 => String::new(),
+        1 => " and one other".to_owned(),
+        n => format!(" and {n} others"),
+    };
+    Some(format!("flood control: {longest} has to wait for another {wait} s{others}; something sends too much there"))
 }

@@ -3,11 +3,14 @@ use std::path::Path;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::*;
-use crate::domain::{BotId, PluginName};
+use crate::domain::{BotId, BotName, PluginName};
+use crate::intake::Status;
 use crate::operate::Operator;
 use crate::store::Store;
+use crate::telegram::WebhookInfo;
 
 async fn request(address: SocketAddr, request: &str) -> String {
     request_with(address, request, "host: x\r\n", "").await
@@ -28,19 +31,21 @@ async fn request_with(address: SocketAddr, request: &str, headers: &str, body: &
 async fn answers_over_http_and_stops_when_told() {
     let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let readiness = Readiness::new(Duration::from_secs(60));
     let (stop, stopping) = watch::channel(false);
     let folder = tempfile::tempdir().unwrap();
-    let server = tokio::spawn(serve(listener, readiness.clone(), api(folder.path()), stopping));
+    let api = api(folder.path());
+    let server = tokio::spawn(serve(listener, api.clone(), stopping));
 
     assert!(request(address, "GET /healthz").await.starts_with("HTTP/1.1 200"));
-    assert!(request(address, "GET /").await.contains("/metrics"));
+    let page = request(address, "GET /").await;
+    assert!(page.contains("text/html") && page.contains("default-src 'none'") && page.contains("page.js"), "{page}");
+    assert!(request(address, "GET /page.js").await.contains("/api/broadcasts"));
     assert!(request(address, "GET /nothing").await.starts_with("HTTP/1.1 404"));
     assert!(request(address, "POST /healthz").await.starts_with("HTTP/1.1 405"));
 
     let answer = request(address, "GET /readyz").await;
-    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("no poll has been answered yet"), "{answer}");
-    readiness.poll_ok();
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("the last good poll is still to come"), "{answer}");
+    api.bots.tell(|readiness| readiness.intake(heard()));
     let answer = request(address, "GET /readyz").await;
     assert!(
         answer.starts_with("HTTP/1.1 200") && answer.ends_with(r#"{"ready":true,"reasons":[],"notes":[]}"#),
@@ -60,7 +65,7 @@ async fn answers_over_http_and_stops_when_told() {
     tokio::time::timeout(2 * GRACE, server).await.expect("it stops").unwrap().unwrap();
 }
 
-fn api(store: &Path) -> Api {
+fn api(store: &Path) -> Shared {
     let (arrivals, _) = mpsc::unbounded_channel();
     let operator = Operator::on_running(Store::open(store).unwrap(), BotId(42), arrivals);
     let (orders, mut ordered) = mpsc::channel(1);
@@ -71,7 +76,11 @@ fn api(store: &Path) -> Api {
             }
         }
     });
-    Api { store: store.to_owned(), operator, orders }
+    let bots = Bots::default();
+    let name = BotName::new("bot");
+    bots.expect(&name);
+    bots.serves(&name, Served { operator, orders });
+    Shared { store: store.to_owned(), bots, hand_over: watch::channel(false).0 }
 }
 
 #[tokio::test]
@@ -80,14 +89,16 @@ async fn operators_are_answered_and_web_pages_are_not() {
     let address = listener.local_addr().unwrap();
     let (_stop, stopping) = watch::channel(false);
     let folder = tempfile::tempdir().unwrap();
-    tokio::spawn(serve(listener, Readiness::new(Duration::from_secs(60)), api(folder.path()), stopping));
+    let api = api(folder.path());
+    let handing_over = api.hand_over.subscribe();
+    tokio::spawn(serve(listener, api, stopping));
 
     let own = format!("host: {address}\r\n");
     let get = async |path: &str| request_with(address, &format!("GET {path}"), &own, "").await;
     let answer = get("/api/host").await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let host: Host = serde_json::from_str(body).unwrap();
-    assert!(head.starts_with("HTTP/1.1 200") && host.store == folder.path() && host.bot == BotId(42), "{answer}");
+    assert!(head.starts_with("HTTP/1.1 200") && host.store == folder.path() && host.bot == Some(BotId(42)), "{answer}");
     assert!(get("/api/dead").await.ends_with(r#"{"letters":[],"more":false}"#));
     let answer = get("/api/dead/7").await;
     assert!(answer.starts_with("HTTP/1.1 404") && answer.contains(r#"{"error":"there is no dead letter 7"}"#));
@@ -110,6 +121,14 @@ async fn operators_are_answered_and_web_pages_are_not() {
     assert!(answer.ends_with(r#"{"done":[],"refused":[{"number":7,"reason":"there is no such dead letter"}]}"#));
     assert!(post("", r#"{"numbers":[7]}"#).await.starts_with("HTTP/1.1 415"), "what a form of a page can send");
     assert!(post(json, r#"{"nmbers":[7]}"#).await.starts_with("HTTP/1.1 422"));
+    for (store, until, why) in
+        [("/elsewhere", u64::MAX, "another store"), (folder.path().to_str().unwrap(), 0, "too late")]
+    {
+        let body = format!(r#"{{"store":"{store}","until":{until}}}"#);
+        let answer = request_with(address, "POST /api/hand-over", &format!("{own}{json}"), &body).await;
+        assert!(answer.starts_with("HTTP/1.1 409") && answer.contains(why), "{answer}");
+    }
+    assert!(!*handing_over.borrow());
     let answer = request_with(address, "POST /api/plugins/form/pause", &own, "").await;
     assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("no plugin `form`"), "{answer}");
     assert!(answer.contains("there is `echo`"), "{answer}");
@@ -128,25 +147,39 @@ async fn a_taken_address_is_named_with_its_key() {
     assert!(message.contains(&address.to_string()) && message.contains("[admin]"), "{message}");
 }
 
+fn heard() -> Status {
+    Status { last_good: Some(Instant::now()), patience: Duration::from_secs(90), ..Status::default() }
+}
+
 #[tokio::test(start_paused = true)]
 async fn ready_while_polls_are_young_plugins_serve_and_the_store_works() {
-    let readiness = Readiness::new(Duration::from_secs(30));
+    let readiness = Readiness::default();
     let reasons = || -> Vec<String> {
         let report = readiness.report();
         assert_eq!(report.ready, report.reasons.is_empty());
         report.reasons.into_iter().map(|Reason { part, reason }| format!("{part}: {reason}")).collect()
     };
-    readiness.poll_failed("could not reach Telegram");
-    assert_eq!(reasons(), ["intake: no poll has been answered yet: could not reach Telegram"]);
-    readiness.poll_ok();
+    let problem = |problem: &str| Some(problem.to_owned());
+    readiness.intake(Status { problem: problem("could not reach Telegram"), ..Status::default() });
+    assert_eq!(reasons(), ["intake: the last good poll is still to come: could not reach Telegram"]);
+    let mut status = heard();
+    readiness.intake(status.clone());
     assert_eq!(reasons(), [""; 0]);
 
     tokio::time::advance(Duration::from_secs(90)).await;
-    readiness.poll_failed("server error 502");
+    status.problem = problem("server error 502");
+    readiness.intake(status.clone());
     assert_eq!(reasons(), [""; 0], "one bad poll is no reason");
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(reasons(), ["intake: the last good poll was 91 s ago: server error 502"]);
-    readiness.poll_ok();
+    readiness.intake(Status { is_deaf: true, problem: problem("somebody else polls"), ..heard() });
+    assert_eq!(reasons(), ["intake: the last good poll was 0 s ago: somebody else polls"], "no use in patience");
+    readiness.intake(Status { notes: [("inbox", "much waits".to_owned())].into(), ..heard() });
+    assert_eq!(readiness.report().notes, [Reason { part: "intake".to_owned(), reason: "much waits".to_owned() }]);
+    let url = "https://x/bot123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw".to_owned();
+    readiness.intake(Status { webhook: Some(WebhookInfo { url, ..WebhookInfo::default() }), ..heard() });
+    assert_eq!(readiness.report().webhook.unwrap().url, "https://x/bot[hidden]");
+    readiness.intake(heard());
     assert_eq!(reasons(), [""; 0]);
 
     let (echo, form) = (PluginName::new("echo"), PluginName::new("form"));
@@ -169,4 +202,22 @@ async fn ready_while_polls_are_young_plugins_serve_and_the_store_works() {
     readiness.store_failed("the disk is full");
     readiness.stopping();
     assert_eq!(reasons(), ["host: the host is stopping", "store: the disk is full"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn chats_that_wait_for_long_are_told_of_until_their_time_is_over() {
+    let readiness = Readiness::default();
+    readiness.intake(heard());
+    let now = tokio::time::Instant::now();
+    let floods =
+        [("chat 5", 400), ("chat 6", 6775)].map(|(lane, wait)| (lane.to_owned(), now + Duration::from_secs(wait)));
+    readiness.chats_flooded(floods.into());
+    let notes = || readiness.report().notes.into_iter().map(|note| (note.part, note.reason)).collect::<Vec<_>>();
+    let [(part, reason)] = &notes()[..] else { panic!("{:?}", notes()) };
+    assert!(part == "send" && reason.contains("chat 6 has to wait for another 6775 s and one other"), "{reason}");
+    assert!(readiness.report().ready);
+    tokio::time::advance(Duration::from_secs(401)).await;
+    assert!(notes()[0].1.contains("6374 s;"), "{:?}", notes());
+    tokio::time::advance(Duration::from_secs(6775)).await;
+    assert_eq!(notes(), []);
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::Parts;
 use crate::backoff;
-use crate::intake::PollStatus;
+use crate::intake::Status;
 use crate::telegram::{Client, Error};
 
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -20,31 +20,37 @@ struct Me {
     username: String,
 }
 
-/// Asks once, at the start. `None` when Telegram can't be reached now: that is no reason not to start.
+/// What is known of the bot's name, and else how long Telegram wants not to be asked.
+pub(super) type Known = Result<Option<String>, Duration>;
+
+/// Asks once, at the start. That Telegram can't be reached now is no reason not to start.
 ///
 /// # Errors
 /// When Telegram refuses the token.
-pub(super) async fn ask(client: &Client) -> anyhow::Result<Option<String>> {
+pub(super) async fn ask(client: &Client, section: &str) -> anyhow::Result<Known> {
     match client.call("getMe", Bytes::from_static(b"{}"), DEADLINE).await {
-        Ok(me) => Ok(username(&me)),
+        Ok(me) => Ok(Ok(username(&me))),
         Err(error @ (Error::Unauthorized { .. } | Error::Refused { code: 404, .. })) => Err(anyhow::Error::new(error))
-            .context(
-                "Telegram does not know the bot's token; look at `token` in [bot], or ask @BotFather for a new one",
-            ),
+            .with_context(|| {
+                format!("Telegram does not know the bot's token; look at `token` in {section}, or ask @BotFather for a new one")
+            }),
         Err(error) => {
             tracing::warn!(%error, "Telegram can't be reached yet; starting all the same");
-            Ok(None)
+            Ok(Err(asked_to_wait(&error)))
         }
     }
 }
 
 /// Gives the bot its name, asking on until Telegram tells it.
-pub(super) async fn learn(parts: Arc<Parts>, client: Arc<Client>, mut known: Option<String>) {
+pub(super) async fn learn(parts: Arc<Parts>, client: Arc<Client>, known: Known) {
     let mut attempt = 0;
+    let (mut known, mut wait) = known.map_or_else(|wait| (None, wait), |known| (known, Duration::ZERO));
     while known.is_none() {
         attempt += 1;
-        tokio::time::sleep(backoff::delay(attempt, rand::random())).await;
-        known = client.call("getMe", Bytes::from_static(b"{}"), DEADLINE).await.ok().as_deref().and_then(username);
+        tokio::time::sleep(backoff::delay(attempt, rand::random()).max(wait)).await;
+        let me = client.call("getMe", Bytes::from_static(b"{}"), DEADLINE).await;
+        wait = me.as_ref().err().map_or(Duration::ZERO, asked_to_wait);
+        known = me.ok().as_deref().and_then(username);
     }
     if let Some(username) = known {
         tracing::info!(username, "this is the bot");
@@ -52,20 +58,36 @@ pub(super) async fn learn(parts: Arc<Parts>, client: Arc<Client>, mut known: Opt
     }
 }
 
+/// Servers load bots that they do not know yet at a limited rate, and say how long to wait.
+fn asked_to_wait(error: &Error) -> Duration {
+    match error {
+        Error::Flooded { retry_after, .. } => *retry_after,
+        _ => Duration::ZERO,
+    }
+}
+
 fn username(me: &[u8]) -> Option<String> {
     serde_json::from_slice::<Me>(me).ok().map(|me| me.username)
 }
 
-/// Tells the readiness how polling goes.
-pub(super) async fn follow_health(parts: Arc<Parts>, mut polled: watch::Receiver<PollStatus>) {
+/// Tells the readiness how intake goes.
+pub(super) async fn follow_health(parts: Arc<Parts>, mut heard: watch::Receiver<Status>) {
     loop {
-        let status = polled.borrow_and_update().clone();
-        match status.problem {
-            Some(problem) => parts.readiness.poll_failed(problem),
-            None if status.last_good.is_some() => parts.readiness.poll_ok(),
-            None => {}
+        let status = heard.borrow_and_update().clone();
+        parts.readiness.intake(status);
+        if heard.changed().await.is_err() {
+            return;
         }
-        if polled.changed().await.is_err() {
+    }
+}
+
+/// Tells the readiness which chats Telegram makes wait for long.
+pub(super) async fn follow_floods(parts: Arc<Parts>) {
+    let mut floods = parts.sender.long_floods();
+    loop {
+        let chats = floods.borrow_and_update().iter().map(|(lane, until)| (lane.to_string(), *until)).collect();
+        parts.readiness.chats_flooded(chats);
+        if floods.changed().await.is_err() {
             return;
         }
     }

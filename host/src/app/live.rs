@@ -4,33 +4,37 @@
 //! under way end with what they began with. What does not load changes nothing: it is reported, and the old serves.
 
 mod orders;
+mod trials;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
-use super::plugins::Loader;
+use super::intake::Origin;
+use super::versions::{Loaded, Versions};
 use super::{Parts, allowed_updates, send_settings, stopped};
 use crate::admin::Order;
 use crate::clock::unix_millis;
-use crate::config::{Config, LoadOptions};
-use crate::dispatch::{Entry, Routes};
+use crate::config::Config;
+use crate::dispatch::{Entry, Notice, Routes};
 use crate::domain::PluginName;
 use crate::operate::Operator;
 use crate::reload;
+use crate::whose;
 
 /// The files that are watched. Begun before anything is loaded from them, so that no change is missed.
 pub(super) struct Watch {
-    paths: watch::Sender<Vec<PathBuf>>,
-    changes: mpsc::Receiver<PathBuf>,
-    watcher: reload::Watcher,
+    pub(super) paths: watch::Sender<Vec<PathBuf>>,
+    pub(super) changes: mpsc::Receiver<PathBuf>,
+    pub(super) watcher: reload::Watcher,
 }
 
 impl Watch {
-    pub(super) async fn begin(config: &Config) -> Self {
-        let (paths, watched) = watch::channel(watched_paths(config));
+    pub(super) async fn begin(paths: Vec<PathBuf>) -> Self {
+        let (paths, watched) = watch::channel(paths);
         let (changed, changes) = mpsc::channel(64);
         Self { paths, changes, watcher: reload::Watcher::begin(watched, changed).await }
     }
@@ -38,49 +42,19 @@ impl Watch {
 
 pub(super) use self::orders::apply_pauses;
 
-/// Runs until told to stop.
-pub(super) async fn follow(
-    parts: Arc<Parts>,
-    config: Config,
-    loader: Arc<Loader>,
-    token_optional: bool,
-    watch: Watch,
-    (operator, orders): (Operator, mpsc::Receiver<Order>),
-    mut stop: watch::Receiver<bool>,
-) -> anyhow::Result<()> {
-    let Watch { paths, changes, watcher } = watch;
-    let watcher = tokio::spawn(watcher.run(stop.clone()));
-    let now = unix_millis();
-    let since = config.enabled().map(|(name, _)| (name.clone(), now)).collect();
-    let mut live = Live {
-        parts,
-        config,
-        loader,
-        token_optional,
-        operator,
-        since,
-        failures: BTreeMap::new(),
-        pending: BTreeMap::new(),
-    };
-    tokio::select! {
-        // Compiling can't be interrupted, but nobody needs to wait for it either.
-        () = stopped(&mut stop) => {}
-        () = live.follow(changes, orders, &paths) => {}
-    }
-    watcher.await?;
-    Ok(())
+/// The plugins' files; whoever has the bots watches `bot.toml`.
+pub(super) fn watched_paths(config: &Config) -> Vec<PathBuf> {
+    config.enabled().map(|(_, plugin)| plugin.path.clone()).collect()
 }
 
-fn watched_paths(config: &Config) -> Vec<PathBuf> {
-    let plugins = config.enabled().map(|(_, plugin)| plugin.path.clone());
-    std::iter::once(config.file.clone()).chain(plugins).collect()
-}
-
-struct Live {
+/// Owns which plugins serve, and the configuration in force.
+pub(super) struct Live {
     parts: Arc<Parts>,
     config: Config,
-    loader: Arc<Loader>,
-    token_optional: bool,
+    /// What `bot.toml` says, also where it could not be applied.
+    wanted: Config,
+    versions: Versions,
+    origin: Origin,
     /// The files of entries in `bot.toml` that could not be applied: when one of them changes, it is tried again.
     pending: BTreeMap<PluginName, PathBuf>,
     operator: Operator,
@@ -88,23 +62,97 @@ struct Live {
     since: BTreeMap<PluginName, u64>,
     /// Why the newest version of a plugin does not serve, and since when.
     failures: BTreeMap<PluginName, (u64, String)>,
+    /// When the trials end.
+    trials: BTreeMap<PluginName, Instant>,
+    /// Plugins that fail one event after another, since when, and why the last one failed.
+    resting: BTreeMap<PluginName, (u64, String)>,
+    /// Plugins that an operator has switched off.
+    disabled: BTreeSet<PluginName>,
 }
 
 impl Live {
+    /// Takes over what was loaded at the start, which serves already.
+    pub(super) fn new(
+        parts: Arc<Parts>,
+        config: Config,
+        versions: Versions,
+        origin: Origin,
+        operator: Operator,
+        loaded: Vec<(PluginName, Loaded)>,
+    ) -> Self {
+        let now = unix_millis();
+        let since = config.enabled().map(|(name, _)| (name.clone(), now)).collect();
+        // A row that can't be read has ended the start already.
+        let is_off = |name: &&PluginName| versions.is_disabled(name).unwrap_or_default();
+        let disabled = config.enabled().map(|(name, _)| name).filter(is_off).cloned().collect();
+        let mut live = Self {
+            parts,
+            wanted: config.clone(),
+            config,
+            versions,
+            origin,
+            operator,
+            since,
+            disabled,
+            pending: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            trials: BTreeMap::new(),
+            resting: BTreeMap::new(),
+        };
+        for (name, loaded) in loaded {
+            live.watch_over(&name, &loaded.entry);
+            if let Some(why) = loaded.refused {
+                live.report_failure(&name, &why);
+            }
+        }
+        live
+    }
+
+    /// Runs until told to stop.
+    pub(super) async fn run(
+        mut self,
+        watch: Watch,
+        configs: watch::Receiver<Config>,
+        orders: mpsc::Receiver<Order>,
+        notices: mpsc::UnboundedReceiver<Notice>,
+        mut stop: watch::Receiver<bool>,
+    ) -> anyhow::Result<()> {
+        let Watch { paths, changes, watcher } = watch;
+        let watcher = tokio::spawn(whose::same(watcher.run(stop.clone())));
+        tokio::select! {
+            // Compiling can't be interrupted, but nobody needs to wait for it either.
+            () = stopped(&mut stop) => {}
+            () = self.follow(changes, configs, orders, notices, &paths) => {}
+        }
+        watcher.await?;
+        Ok(())
+    }
+
     async fn follow(
         &mut self,
         mut changes: mpsc::Receiver<PathBuf>,
+        mut configs: watch::Receiver<Config>,
         mut orders: mpsc::Receiver<Order>,
+        mut notices: mpsc::UnboundedReceiver<Notice>,
         paths: &watch::Sender<Vec<PathBuf>>,
     ) {
         loop {
+            let over = self.trials.values().min().copied();
             tokio::select! {
                 changed = changes.recv() => match changed {
-                    Some(path) if path == self.config.file || self.is_pending(&path) => self.reload_config().await,
+                    Some(path) if self.is_pending(&path) => self.reload_config().await,
                     Some(path) => self.reload_plugins(&path).await,
                     None => break,
                 },
+                Ok(()) = configs.changed() => {
+                    self.wanted = configs.borrow_and_update().clone();
+                    self.reload_config().await;
+                }
                 Some(order) = orders.recv() => self.obey(order).await,
+                Some(notice) = notices.recv() => self.heed(notice).await,
+                () = tokio::time::sleep_until(over.unwrap_or_else(Instant::now)), if over.is_some() => {
+                    self.end_trials().await;
+                }
             }
             let mut wanted = watched_paths(&self.config);
             wanted.extend(self.pending.values().cloned());
@@ -117,16 +165,7 @@ impl Live {
     }
 
     async fn reload_config(&mut self) {
-        let options = LoadOptions { token_optional: self.token_optional };
-        let file = self.config.file.clone();
-        let new = match Config::load(&file, options) {
-            Ok(new) => new,
-            Err(error) => {
-                tracing::error!(%error, "bot.toml has changed but can't be used; the old configuration stays");
-                return self.parts.readiness.config_failed(error.to_string());
-            }
-        };
-        self.parts.readiness.config_ok();
+        let new = self.wanted.clone();
         for (name, _) in self.failures.extract_if(.., |name, _| !new.plugins.get(name).is_some_and(|new| new.enabled)) {
             self.parts.readiness.plugin_ok(&name);
         }
@@ -148,18 +187,31 @@ impl Live {
         for key in &changes.needs_restart {
             tracing::warn!(key, "has changed in bot.toml and takes effect at the next start");
         }
+        if changes.bot {
+            self.origin.follow(&new);
+        }
+        if changes.bot || changes.intake {
+            self.parts.intake.send_replace(self.origin.settings(&new));
+        }
         if changes.send {
             self.parts.sender.reconfigure(send_settings(&new));
+            self.parts.sender.chats().keep_answers_for(new.send.cache_ttl);
+        }
+        if changes.acknowledge {
+            self.parts.sender.acknowledge_after(new.dispatch.acknowledge_callbacks);
         }
         // A plugin that does not load keeps its old entry, in every respect.
         let mut applied = new.clone();
         let mut loaded = Vec::new();
         for name in touched {
             let Some(entry) = new.plugins.get(&name) else { continue };
-            match self.loader.load(&new, &name, entry).await {
-                Ok(plugin) => loaded.push((name, Entry { plugin, priority: entry.priority })),
+            if self.disabled.contains(&name) {
+                continue;
+            }
+            match self.versions.load(&new, &name, entry).await {
+                Ok(plugin) => loaded.push((name, plugin)),
                 Err(error) => {
-                    self.report_failure(&name, &error);
+                    self.report_failure(&name, &format!("{error:#}"));
                     self.pending.insert(name.clone(), entry.path.clone());
                     match self.config.plugins.get(&name) {
                         Some(old) => applied.plugins.insert(name, old.clone()),
@@ -183,20 +235,24 @@ impl Live {
         let mut loaded = Vec::new();
         for name in names {
             let Some(entry) = self.config.plugins.get(&name) else { continue };
-            match self.loader.load(&self.config, &name, entry).await {
-                Ok(plugin) => loaded.push((name, Entry { plugin, priority: entry.priority })),
-                Err(error) => self.report_failure(&name, &error),
+            if self.disabled.contains(&name) {
+                continue;
+            }
+            match self.versions.load(&self.config, &name, entry).await {
+                Ok(plugin) => loaded.push((name, plugin)),
+                Err(error) => self.report_failure(&name, &format!("{error:#}")),
             }
         }
         self.swap(loaded);
     }
 
-    /// Lets the loaded plugins serve, and those go that are no longer configured.
-    fn swap(&mut self, loaded: Vec<(PluginName, Entry)>) {
+    /// Lets the loaded plugins serve, and those go that are no longer configured or switched off.
+    fn swap(&mut self, loaded: Vec<(PluginName, Loaded)>) {
         let old = self.parts.dispatcher.routes();
         let stay = |entry: &&Entry| {
             let name = &entry.plugin.name;
             self.config.plugins.get(name).is_some_and(|plugin| plugin.enabled)
+                && !self.disabled.contains(name)
                 && loaded.iter().all(|(other, _)| other != name)
         };
         let mut entries: Vec<Entry> = old.entries().iter().filter(stay).cloned().collect();
@@ -205,23 +261,37 @@ impl Live {
                 entry.priority = plugin.priority;
             }
         }
-        for (name, entry) in loaded {
-            let before = old.entries().iter().find(|old| old.plugin.name == name);
-            let from = before.map(|old| old.plugin.version.to_string());
-            tracing::info!(plugin = %name, from, to = %entry.plugin.version, "plugin serves from now on");
+        for (name, Loaded { entry, refused }) in loaded {
+            let before = old.entries().iter().find(|old| old.plugin.name == name).map(|old| old.newest().clone());
+            let (from, to) = (before.as_ref().map(|plugin| &plugin.version), &entry.newest().version);
+            let (from, share) = (from.map(ToString::to_string), entry.trial.as_ref().map(|trial| trial.share()));
+            if !self.trials.contains_key(&name) || from.as_deref() != Some(to.as_str()) {
+                tracing::info!(plugin = %name, from, %to, trial_percent = share, "plugin serves from now on");
+            }
+            if from.as_deref() != Some(to.as_str()) {
+                self.since.insert(name.clone(), unix_millis());
+            }
+            self.watch_over(&name, &entry);
+            entries.push(entry);
             self.parts.readiness.plugin_ok(&name);
             self.failures.remove(&name);
-            self.since.insert(name, unix_millis());
-            entries.push(entry);
+            if let Some(why) = refused {
+                self.report_failure(&name, &why);
+            }
+        }
+        self.trials.retain(|name, _| entries.iter().any(|entry| entry.plugin.name == *name && entry.trial.is_some()));
+        for name in std::mem::take(&mut self.resting).into_keys() {
+            self.parts.readiness.plugin_recovered(&name);
         }
         let routes = Routes::new(entries);
         // Only the next poll asks for what a new plugin wants; what Telegram has queued before is as it is.
         self.parts.allowed_updates.send_replace(allowed_updates(&self.config, &routes));
         self.parts.dispatcher.set_routes(routes);
+        self.parts.menu.notify_one();
     }
 
-    fn report_failure(&mut self, name: &PluginName, error: &anyhow::Error) {
-        let error = format!("{error:#}");
+    fn report_failure(&mut self, name: &PluginName, error: &str) {
+        let error = error.to_owned();
         metrics::counter!("botyard_reloads_total", "plugin" => name.as_str().to_owned(), "outcome" => "failed")
             .increment(1);
         self.failures.insert(name.clone(), (unix_millis(), error.clone()));

@@ -1,4 +1,4 @@
-//! From the entries of `bot.toml` to plugins that serve.
+//! From a file and an entry of `bot.toml` to a plugin.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,9 +6,11 @@ use std::sync::Arc;
 use anyhow::Context as _;
 
 use crate::config::{self, Config};
-use crate::dispatch::Entry;
 use crate::domain::PluginName;
-use crate::plugin::{self, Engine, EngineSettings, Grants, Limits, Plugin, Settings};
+use crate::plugin::{self, Broadcasting, Engine, EngineSettings, Grants, HttpClient, Limits, Plugin, Settings};
+
+/// Each reserves address space.
+const MOST_RUNS: usize = 10_000;
 
 /// Loads plugins with one engine.
 pub(super) struct Loader {
@@ -16,49 +18,66 @@ pub(super) struct Loader {
 }
 
 impl Loader {
+    /// The plugins' HTTP requests go anywhere but to the Bot API.
     pub(super) fn new(config: &Config) -> anyhow::Result<Self> {
         let engine = Engine::new(EngineSettings {
-            max_runs: config.dispatch.concurrency,
+            // Enough for every bot, so that none of them waits for another's.
+            max_runs: (config.dispatch.concurrency * config.bots.len()).min(MOST_RUNS),
             cache_dir: Some(cache_dir(&config.store.path)),
+            http: HttpClient::new(config.bots.values().map(|bot| bot.bot.api_base.as_str())),
         })?;
         Ok(Self { engine })
     }
 
-    /// Loads every plugin that is configured.
+    /// Compiles every plugin that is configured, so that loading them is quick.
     ///
     /// # Errors
     /// Those of all plugins that can't be loaded, together.
-    pub(super) async fn load_all(&self, config: &Config) -> anyhow::Result<Vec<Entry>> {
-        let mut entries = Vec::new();
+    pub(super) async fn warm(&self, config: &Config) -> anyhow::Result<()> {
         let mut problems = Vec::new();
         for (name, entry) in config.enabled() {
-            match self.load(config, name, entry).await {
-                Ok(plugin) => entries.push(Entry { plugin, priority: entry.priority }),
-                Err(error) => problems.push(format!("plugin `{name}`: {error:#}")),
+            let loaded = async { self.load(config, name, entry, self.read(&entry.path).await?).await };
+            if let Err(error) = loaded.await {
+                problems.push(format!("plugin `{name}`: {error:#}"));
             }
         }
-        if problems.is_empty() { Ok(entries) } else { anyhow::bail!(problems.join("\n")) }
+        if problems.is_empty() { Ok(()) } else { anyhow::bail!(problems.join("\n")) }
     }
 
-    /// Reads the file whole, and makes a plugin of it away from the threads that serve.
-    pub(super) async fn load(
+    /// Reads a plugin's file, whole.
+    pub(super) async fn read(&self, path: &Path) -> anyhow::Result<Vec<u8>> {
+        let path = path.to_owned();
+        let read = move || plugin::read_file(&path).with_context(|| format!("could not read {}", path.display()));
+        tokio::task::spawn_blocking(read).await?
+    }
+
+    /// Makes a plugin of what was read, away from the threads that serve.
+    pub(super) async fn make(
         &self,
         config: &Config,
         name: &PluginName,
         entry: &config::Plugin,
+        wasm: Vec<u8>,
     ) -> anyhow::Result<Arc<Plugin>> {
-        let (engine, name, path) = (self.engine.clone(), name.clone(), entry.path.clone());
-        let settings = settings(entry, &config.i18n);
-        let plugin = tokio::task::spawn_blocking(move || -> anyhow::Result<_> {
-            let wasm = plugin::read_file(&path).with_context(|| format!("could not read {}", path.display()))?;
-            engine.load(name, &wasm, settings).with_context(|| path.display().to_string())
-        })
-        .await??;
+        let plugin = self.load(config, name, entry, wasm).await?;
         tracing::info!(plugin = %plugin.name, version = %plugin.version, "plugin loaded");
         for mend in &plugin.warnings {
-            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares a method that it is not granted");
+            tracing::warn!(plugin = %plugin.name, mend, "the plugin declares what it is not granted");
         }
         Ok(plugin)
+    }
+
+    async fn load(
+        &self,
+        config: &Config,
+        name: &PluginName,
+        entry: &config::Plugin,
+        wasm: Vec<u8>,
+    ) -> anyhow::Result<Arc<Plugin>> {
+        let (engine, name, path) = (self.engine.clone(), name.clone(), entry.path.display().to_string());
+        let settings = settings(entry, &config.i18n);
+        let load = move || engine.load(name, &wasm, settings).context(path);
+        tokio::task::spawn_blocking(load).await?
     }
 }
 
@@ -69,7 +88,15 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
     Settings {
         config: entry.config.clone(),
         secrets: entry.secrets.clone(),
-        grants: Grants { methods: entry.grants.methods.clone() },
+        grants: Grants {
+            methods: entry.grants.methods.clone(),
+            broadcast: match entry.grants.broadcast {
+                config::Broadcasting::Denied => Broadcasting::Denied,
+                config::Broadcasting::Free => Broadcasting::Free,
+                config::Broadcasting::Paid => Broadcasting::Paid,
+            },
+            http: entry.grants.http.clone(),
+        },
         limits: Limits {
             memory: limits.memory,
             cpu: limits.cpu,
@@ -78,6 +105,11 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             value: limits.value,
             calls: limits.calls,
             log: limits.log,
+            upload: limits.upload,
+            download: limits.download,
+            http_bytes: limits.http_bytes,
+            http_calls: limits.http_calls,
+            http_per_minute: limits.http_per_minute,
             ..Limits::default()
         },
         locales_dir: i18n.locales.clone(),

@@ -10,13 +10,13 @@ use anyhow::Context as _;
 use clap::Args;
 use serde_json::Value as Json;
 
-use self::effects::Effects;
+use self::effects::{Broadcast, Effects, Timer};
 use self::room::Room;
 use super::bot::BotFile;
 use super::exit::{Exit, WrongArgument};
 use super::hand::block_on;
 use super::table::clean;
-use super::{ConfigFile, say};
+use super::{BotConfig, say};
 use crate::domain::UpdateView;
 
 /// Give one update to the plugins, and see what they would do with it
@@ -35,7 +35,7 @@ pub(super) struct Call {
     #[arg(value_name = "UPDATE.json")]
     update: PathBuf,
     #[command(flatten)]
-    config: ConfigFile,
+    config: BotConfig,
     /// The plugins to ask, instead of those in bot.toml
     #[arg(long, value_name = "[NAME=]FILE.wasm")]
     plugin: Vec<String>,
@@ -53,11 +53,11 @@ pub(super) struct Call {
 impl Call {
     pub(super) fn run(self) -> anyhow::Result<Exit> {
         let update = read_update(&self.update)?;
-        let bot = BotFile::find(&self.config.config, &self.plugin)?;
+        let bot = BotFile::find(&self.config.file.config, &self.plugin)?;
         if !self.no_build {
             bot.build_here()?;
         }
-        let config = bot.config()?;
+        let config = self.config.choose(&bot.config()?)?;
         let states = self.state.iter().map(|state| parse_state(state)).collect::<Result<Vec<_>, _>>()?;
         let effects = block_on(async {
             let mut room = Room::open(&config).await?;
@@ -143,7 +143,14 @@ pub(super) fn text(effects: &Effects) -> String {
         line(&format!("  value  {} {} {:?}: {before} -> {after}", change.plugin, change.scope, change.key));
     }
     for timer in &effects.timers {
-        line(&format!("  timer  {} {:?} in {} s: {}", timer.plugin, timer.name, timer.seconds, timer.payload));
+        let repeats = timer.repeats.as_ref().map(|rule| format!(", {rule}")).unwrap_or_default();
+        let when = if timer.cancelled { "cancelled, was due" } else { "due" };
+        let Timer { plugin, name, seconds, payload, .. } = timer;
+        line(&format!("  timer  {plugin} {name:?} {when} in {seconds} s{repeats}: {payload}"));
+    }
+    for Broadcast { plugin, name, recipients, method, params } in &effects.broadcasts {
+        let to = recipients.map_or_else(|| "all known chats".to_owned(), |n| format!("{n} chats"));
+        line(&format!("  broadcast  {plugin} {name:?} to {to}: {method} {params}"));
     }
     for logged in &effects.log {
         line(&format!("  log    {logged}"));

@@ -9,8 +9,9 @@ use serde::Serialize;
 use super::exit::Exit;
 use super::inspect::{self, Inspector};
 use super::{ConfigFile, say};
-use crate::config::{self, Config, Examined, LoadOptions, Origin, Problem, Problems, show_bytes};
-use crate::domain::PluginName;
+use crate::config::{self, Config, Examined, LoadOptions, OneBot, Origin, Problem, Problems, show_bytes};
+use crate::domain::{BotName, PluginName};
+use crate::intake;
 use crate::store;
 use crate::telegram::Token;
 
@@ -44,6 +45,11 @@ pub(super) struct Report {
     token: Option<Part>,
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<Part>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhook: Option<Part>,
+    /// Where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bots: Vec<BotReport>,
     plugins: Vec<PluginReport>,
     /// The effective configuration, secrets masked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +74,15 @@ struct Finding {
 struct Part {
     ok: bool,
     message: String,
+}
+
+#[derive(Debug, Serialize)]
+struct BotReport {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<Part>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhook: Option<Part>,
 }
 
 #[derive(Debug, Serialize)]
@@ -108,15 +123,25 @@ impl Report {
         let Examined { config, problems } = examined;
         let plugins: Vec<PluginReport> =
             config.plugins.iter().map(|(name, plugin)| PluginReport::of(name, plugin, config, inspector)).collect();
+        let mut bots: Vec<BotReport> = config.bots.iter().map(|(name, bot)| BotReport::of(name, bot)).collect();
+        let (token, webhook) = match &mut bots[..] {
+            [one] => (one.token.take(), one.webhook.take()),
+            _ => (None, None),
+        };
+        bots.retain(|_| config.bots.len() > 1);
         let mut report = Self {
-            token: config.bot.token.as_ref().map(|token| check_token(token.expose_secret())),
+            token,
             store: Some(check_store(&config.store.path)),
+            webhook,
+            bots,
             plugins,
             warnings: config.warnings.iter().map(|warning| Finding::of(warning, &problems.file)).collect(),
             config: Some(config.redacted()),
             ..Self::without_config(problems)
         };
-        let parts_are_fine = [&report.token, &report.store].into_iter().flatten().all(|part| part.ok);
+        let of_bots = report.bots.iter().flat_map(|bot| [&bot.token, &bot.webhook]);
+        let parts = [&report.token, &report.store, &report.webhook].into_iter().chain(of_bots);
+        let parts_are_fine = parts.flatten().all(|part| part.ok);
         let plugins_are_fine = report.plugins.iter().all(|plugin| plugin.ok);
         report.ok = report.problems.is_empty() && parts_are_fine && plugins_are_fine;
         report
@@ -130,6 +155,8 @@ impl Report {
             warnings: Vec::new(),
             token: None,
             store: None,
+            webhook: None,
+            bots: Vec::new(),
             plugins: Vec::new(),
             config: None,
         }
@@ -153,9 +180,16 @@ impl Report {
             n => format!("{n} problems"),
         };
         rows.push([mark(self.problems.is_empty()), "configuration".to_owned(), self.file.clone(), configuration]);
-        for (name, part) in [("token", &self.token), ("store", &self.store)] {
+        for (name, part) in [("token", &self.token), ("store", &self.store), ("webhook", &self.webhook)] {
             if let Some(Part { ok, message }) = part {
                 rows.push([mark(*ok), name.to_owned(), String::new(), message.clone()]);
+            }
+        }
+        for BotReport { name, token, webhook } in &self.bots {
+            for (what, part) in [("token", token), ("webhook", webhook)] {
+                if let Some(Part { ok, message }) = part {
+                    rows.push([mark(*ok), format!("{what} of {name}"), String::new(), message.clone()]);
+                }
             }
         }
         rows.extend(self.plugins.iter().map(|plugin| {
@@ -205,6 +239,16 @@ impl Finding {
     }
 }
 
+impl BotReport {
+    fn of(name: &BotName, one: &OneBot) -> Self {
+        Self {
+            name: name.to_string(),
+            token: one.bot.token.as_ref().map(|token| check_token(token.expose_secret())),
+            webhook: one.intake.webhook.as_ref().and_then(|webhook| Some(check_tls(webhook.tls.as_ref()?))),
+        }
+    }
+}
+
 impl PluginReport {
     fn of(name: &PluginName, plugin: &config::Plugin, config: &Config, inspector: &mut Inspector) -> Self {
         let inspected = plugin.enabled.then(|| inspector.inspect(name, plugin, &config.i18n)).transpose();
@@ -234,6 +278,13 @@ impl PluginReport {
 fn check_token(token: &str) -> Part {
     match Token::parse(token) {
         Ok(token) => Part { ok: true, message: format!("has the right form, for the bot {}", token.bot_id()) },
+        Err(error) => Part { ok: false, message: error.to_string() },
+    }
+}
+
+fn check_tls(files: &config::Tls) -> Part {
+    match intake::test_tls(files) {
+        Ok(()) => Part { ok: true, message: "certificate and key can be used".to_owned() },
         Err(error) => Part { ok: false, message: error.to_string() },
     }
 }

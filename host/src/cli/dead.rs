@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::exit::{Exit, WrongArgument};
 use super::hand::{self, Hand};
 use super::table::{clean, table, utc};
-use super::{ConfigFile, say, tell};
+use super::{BotConfig, say, tell};
 use crate::config::LoadOptions;
 use crate::operate::{Letter, List, Outcome, Selection};
 
@@ -22,7 +22,7 @@ use crate::operate::{Letter, List, Outcome, Selection};
 #[command(verbatim_doc_comment)]
 pub(super) struct Dead {
     #[command(flatten)]
-    file: ConfigFile,
+    file: BotConfig,
     /// The simulator's bot, where no host runs that would know whose bot it is
     #[arg(long, global = true)]
     simulator: bool,

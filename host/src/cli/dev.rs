@@ -18,6 +18,7 @@ use super::bot::{BotFile, Workshop};
 use super::build::toolchain::{self, Toolchain};
 use super::exit::{Exit, WrongArgument};
 use super::{run, say, tell};
+use crate::app::RunOptions;
 use crate::config::DEFAULT_FILE;
 
 /// Between two looks at the source. A change is built when the source has not changed any more since the last look.
@@ -64,7 +65,8 @@ impl Dev {
         }
         let config = bot.config()?;
         say(&format!("chat with the bot at http://{}/ (Ctrl-C stops it)\n", self.listen));
-        run::run_host(config, Some(self.listen), builder.run())?;
+        let options = RunOptions { simulator: Some(self.listen), ..RunOptions::default() };
+        run::run_host(config, options, builder.run())?;
         Ok(Exit::Done)
     }
 }

@@ -15,7 +15,7 @@ use super::hand::{Running, block_on};
 use super::inspect::Inspector;
 use super::table::clean;
 use super::{ConfigFile, say};
-use crate::config::{Config, LoadOptions};
+use crate::config::{Config, LoadOptions, Mode};
 
 /// Less than this, and the bot soon stops; less than the other, and it is time to look.
 const FULL: u64 = 200 << 20;
@@ -26,8 +26,8 @@ const PAGE: SocketAddr = SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ip
 /// Look at everything that the bot needs on this machine, and say how to mend what is wrong
 ///
 /// The compiler that builds plugins, bot.toml and what it names, the store, disk space and ports; and, with
-/// a network, whether Telegram knows the token, whether a webhook is in the way, and whether the clock is
-/// right. Nothing is changed or sent to anybody.
+/// a network, whether Telegram knows each bot's token, whether its webhook is as it should be, or in the way,
+/// and whether the clock is right. Nothing is changed or sent to anybody.
 ///
 /// Exit code 0: nothing has failed; 1: something has.
 #[derive(Debug, Args)]
@@ -90,7 +90,9 @@ impl Doctor {
                 let config = examined.config;
                 findings.push(disk(&config.store.path));
                 findings.extend(block_on(async {
-                    let mut findings = vec![admin_port(&config).await];
+                    let runs = Running::on(&config).await.is_ok();
+                    let mut findings = vec![port("admin port", config.admin.listen, "[admin]", runs)];
+                    findings.extend(webhook_ports(&config, runs));
                     if !self.offline {
                         findings.extend(network::look(&config).await);
                     }
@@ -180,21 +182,39 @@ fn how_full(free: u64, there: &Path) -> Finding {
     Finding::new(health, "disk", format!("{gib:.1} GiB left for {}", there.display()), mend)
 }
 
-async fn admin_port(config: &Config) -> Finding {
-    let (what, address) = ("admin port", config.admin.listen);
+/// `runs`: a host of this configuration has its ports.
+fn port(what: &str, address: SocketAddr, section: &str, runs: bool) -> Finding {
     match TcpListener::bind(address) {
         Ok(_) => Finding::ok(what, format!("{address} is free")),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => match Running::on(config).await {
-            Ok(_) => Finding::ok(what, format!("the host of this bot runs there ({address})")),
-            Err(_) => {
-                let mend = "stop what uses it, or set another `listen` in [admin]";
-                Finding::new(Health::Fail, what, format!("{address} is in use by something else"), mend)
-            }
-        },
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && runs => {
+            Finding::ok(what, format!("the host of this bot runs there ({address})"))
+        }
         Err(error) => {
-            Finding::new(Health::Fail, what, format!("{address}: {error}"), "set another `listen` in [admin]")
+            let found = match error.kind() {
+                std::io::ErrorKind::AddrInUse => format!("{address} is in use by something else"),
+                _ => format!("{address}: {error}"),
+            };
+            let mend = format!("stop what uses it, or set another `listen` in {section}");
+            Finding::new(Health::Fail, what, found, mend)
         }
     }
+}
+
+/// Where Telegram's calls arrive.
+fn webhook_ports(config: &Config, runs: bool) -> Vec<Finding> {
+    let bots = config.bots.keys().filter_map(|name| config.of(name));
+    let listening = bots.filter(|config| config.intake.mode == Mode::Webhook);
+    listening
+        .filter_map(|config| {
+            let listen = config.intake.webhook.as_ref()?.listen;
+            Some(port(&called("webhook port", &config), listen, "[intake.webhook]", runs))
+        })
+        .collect()
+}
+
+/// With the bot's name, where there are several.
+fn called(what: &str, config: &Config) -> String {
+    if config.bots.len() > 1 { format!("{what} of {}", config.name) } else { what.to_owned() }
 }
 
 fn page_port() -> Finding {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::{config, store};
+use crate::{app, config, store};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Exit {
         let code = error.chain().find_map(|cause| {
             if cause.is::<config::Error>() || cause.is::<WrongArgument>() {
                 Some(Self::Usage)
-            } else if cause.is::<store::Error>() {
+            } else if cause.is::<store::Error>() || cause.is::<app::LeaseError>() {
                 Some(Self::Store)
             } else {
                 None

@@ -9,11 +9,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::exit::WrongArgument;
-use crate::admin::{Failed, Host, PluginStatus};
+use crate::admin::{Failed, Host, KeptVersion, PluginStatus};
 use crate::app;
 use crate::config::Config;
-use crate::operate::{Letter, List, Operator, Outcome, Selection};
+use crate::domain::{BotName, ChatId};
+use crate::operate::{ChatList, Letter, List, Operator, Outcome, Reach, Selection};
 use crate::store::{self, Store};
+use crate::telegram::WebhookInfo;
+
+mod many;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A host that is just starting answers when it is ready.
@@ -31,6 +35,8 @@ pub(super) enum Hand {
 pub(super) struct Running {
     client: reqwest::Client,
     base: String,
+    /// Which bot is meant, where there are several.
+    bot: Option<BotName>,
 }
 
 impl Hand {
@@ -72,6 +78,18 @@ impl Hand {
                 host.get("/api/dead", &std::iter::once(limit).chain(plugin).collect::<Vec<_>>()).await
             }
             Self::Stopped { operator, .. } => Ok(operator.list(limit, plugin)?),
+        }
+    }
+
+    pub(super) async fn chats(&self, after: Option<i64>, limit: usize, reach: Reach) -> anyhow::Result<ChatList> {
+        match self {
+            Self::Running(host) => {
+                let limit = ("limit", limit.to_string());
+                let after = after.map(|after| ("after", after.to_string()));
+                let query: Vec<_> = [limit, ("reach", reach.to_string())].into_iter().chain(after).collect();
+                host.get("/api/chats", &query).await
+            }
+            Self::Stopped { operator, .. } => Ok(operator.chats(after.map(ChatId), limit, reach)?),
         }
     }
 
@@ -118,9 +136,17 @@ impl Running {
         self.get("/api/plugins", &[]).await
     }
 
-    /// `action` is `reload`, `pause` or `resume`.
+    /// `action` is `reload`, `pause`, `resume`, `disable`, `enable` or `rollback`.
     pub(super) async fn change_plugin(&self, plugin: &str, action: &str) -> anyhow::Result<PluginStatus> {
         self.post(&format!("/api/plugins/{plugin}/{action}"), &()).await
+    }
+
+    pub(super) async fn set_webhook(&self) -> anyhow::Result<WebhookInfo> {
+        self.post("/api/webhook/set", &()).await
+    }
+
+    pub(super) async fn plugin_versions(&self, plugin: &str) -> anyhow::Result<Vec<KeptVersion>> {
+        self.get(&format!("/api/plugins/{plugin}/versions"), &[]).await
     }
 
     /// The host of this configuration; else why it can't be asked.
@@ -145,7 +171,8 @@ impl Running {
             .tls_certs_only(std::iter::empty())
             .build()
             .map_err(|error| error.to_string())?;
-        let running = Self { client, base: format!("http://{address}") };
+        let bot = (config.bots.len() > 1).then(|| config.name.clone());
+        let running = Self { client, base: format!("http://{address}"), bot };
         let nobody = |_| format!("nobody answers at {address}");
         let request = running.client.get(format!("{}/healthz", running.base)).timeout(FIRST_ANSWER);
         if request.send().await.map_err(nobody)?.status() != StatusCode::OK {
@@ -172,7 +199,12 @@ impl Running {
     }
 
     fn url(&self, path: &str) -> anyhow::Result<reqwest::Url> {
-        reqwest::Url::parse(&format!("{}{path}", self.base)).with_context(|| format!("{path:?} can't be asked for"))
+        let url = reqwest::Url::parse(&format!("{}{path}", self.base));
+        let mut url = url.with_context(|| format!("{path:?} can't be asked for"))?;
+        if let Some(bot) = &self.bot {
+            url.query_pairs_mut().append_pair("bot", bot.as_str());
+        }
+        Ok(url)
     }
 
     async fn answer<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> anyhow::Result<T> {

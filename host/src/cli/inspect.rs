@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::app::plugin_settings;
 use crate::config::{I18n, Plugin};
 use crate::domain::PluginName;
-use crate::plugin::{self, Engine, EngineSettings, Plugin as Loaded, Settings};
+use crate::plugin::{self, Engine, EngineSettings, HttpClient, Plugin as Loaded, Settings};
 
 /// What is said of a plugin that loads.
 #[derive(Debug, Clone, Serialize)]
@@ -64,7 +64,7 @@ impl Inspector {
     fn engine(&mut self) -> Result<&Engine, String> {
         if self.engine.is_none() {
             // Nothing is kept: a check leaves no trace.
-            let settings = EngineSettings { max_runs: 1, cache_dir: None };
+            let settings = EngineSettings { max_runs: 1, cache_dir: None, http: HttpClient::closed() };
             self.engine = Some(Engine::new(settings).map_err(|error| error.to_string())?);
         }
         Ok(self.engine.as_ref().expect("it was just made"))

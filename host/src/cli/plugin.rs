@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::exit::{Exit, WrongArgument};
 use super::hand::{self, Hand, Running};
 use super::table::{clean, table, utc};
-use super::{ConfigFile, say};
-use crate::admin::{PluginState, PluginStatus};
+use super::{BotConfig, say};
+use crate::admin::{KeptVersion, PluginState, PluginStatus};
 use crate::config::{Config, LoadOptions};
 use crate::domain::PluginName;
 
@@ -19,7 +19,7 @@ use crate::domain::PluginName;
 #[command(verbatim_doc_comment)]
 pub(super) struct Plugin {
     #[command(flatten)]
-    file: ConfigFile,
+    file: BotConfig,
     /// The simulator's bot, where no host runs that would know whose bot it is
     #[arg(long, global = true)]
     simulator: bool,
@@ -50,6 +50,33 @@ enum Action {
         /// As it stands in bot.toml
         name: String,
     },
+    /// List a plugin's versions: the one that serves, those to go back to, those that were rolled back
+    Versions {
+        /// As it stands in bot.toml
+        name: String,
+    },
+    /// Go back to a version that has served
+    ///
+    /// The one that serves now does not serve again by itself, also not after a restart, until its file
+    /// changes or `botyard plugin reload` has it tried again.
+    #[command(verbatim_doc_comment)]
+    Rollback {
+        /// As it stands in bot.toml
+        name: String,
+        /// The version, or its first digits; the last one before, unless told otherwise
+        #[arg(long, value_name = "VERSION")]
+        to: Option<String>,
+    },
+    /// Give a plugin no more events, over restarts too: others may take them
+    Disable {
+        /// As it stands in bot.toml
+        name: String,
+    },
+    /// Let a plugin that was switched off have events again
+    Enable {
+        /// As it stands in bot.toml
+        name: String,
+    },
     /// Let a paused plugin go on with what has waited, in order
     Resume {
         /// As it stands in bot.toml
@@ -68,6 +95,23 @@ impl Plugin {
                 Action::Reload { name } => {
                     let status = Running::on(&config).await?.change_plugin(&name, "reload").await?;
                     print(json, &status, |status| format!("`{name}` is loaded: version {}\n", status.version))
+                }
+                Action::Versions { name } => {
+                    print(json, &Running::on(&config).await?.plugin_versions(&name).await?, |list| kept(list))
+                }
+                Action::Rollback { name, to } => {
+                    let action =
+                        to.map_or_else(|| "rollback".to_owned(), |to| format!("rollback?to={}", hex_only(&to)));
+                    let status = Running::on(&config).await?.change_plugin(&name, &action).await?;
+                    print(json, &status, |status| format!("`{name}` serves version {} again\n", status.version))
+                }
+                Action::Disable { name } => {
+                    let status = Running::on(&config).await?.change_plugin(&name, "disable").await?;
+                    print(json, &status, |_| format!("`{name}` is switched off: it is given no events\n"))
+                }
+                Action::Enable { name } => {
+                    let status = Running::on(&config).await?.change_plugin(&name, "enable").await?;
+                    print(json, &status, |status| format!("`{name}` serves: version {}\n", status.version))
                 }
                 Action::Pause { name } => pause(&config, self.simulator, json, &name, true).await,
                 Action::Resume { name } => pause(&config, self.simulator, json, &name, false).await,
@@ -124,10 +168,14 @@ fn listed(list: &[PluginStatus]) -> String {
         .map(|plugin| {
             let state = match plugin.state {
                 PluginState::Serving => "serving",
+                PluginState::Trial => "on trial",
+                PluginState::Resting => "resting",
+                PluginState::Disabled => "switched off",
                 PluginState::Paused => "paused",
                 PluginState::Stale => "stale",
                 PluginState::Failed => "failed",
             };
+            let before = plugin.before.as_ref().map(|before| format!(", measured by {before}")).unwrap_or_default();
             let why =
                 plugin.reason.as_ref().map(|reason| format!(": {}", reason.replace('\n', " "))).unwrap_or_default();
             [
@@ -136,9 +184,29 @@ fn listed(list: &[PluginStatus]) -> String {
                 plugin.manifest_version.clone(),
                 plugin.priority.to_string(),
                 utc(plugin.since),
-                format!("{state}{why}"),
+                format!("{state}{before}{why}"),
             ]
         })
         .collect();
     table(["NAME", "VERSION", "ITS OWN", "PRIORITY", "SINCE (UTC)", "STATE"], &rows)
+}
+
+fn kept(list: &[KeptVersion]) -> String {
+    if list.is_empty() {
+        return "no version is kept yet\n".to_owned();
+    }
+    let rows: Vec<[String; 4]> = list
+        .iter()
+        .map(|kept| {
+            let why = kept.reason.as_ref().map(|why| format!(": {}", why.replace('\n', " "))).unwrap_or_default();
+            [kept.version.clone(), kept.manifest_version.clone(), utc(kept.since), format!("{}{why}", kept.state)]
+        })
+        .collect();
+    table(["VERSION", "ITS OWN", "SINCE (UTC)", "STATE"], &rows)
+}
+
+/// Versions are hexadecimal; anything else names none.
+fn hex_only(version: &str) -> String {
+    let is_version = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_version { version.to_ascii_lowercase() } else { "none".to_owned() }
 }

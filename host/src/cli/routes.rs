@@ -9,9 +9,10 @@ use super::bot::BotFile;
 use super::call::{read_update, room};
 use super::exit::{Exit, WrongArgument};
 use super::table::{clean, table};
-use super::{ConfigFile, say};
+use super::{BotConfig, say};
 use crate::dispatch::{Explained, Routes, describe};
 use crate::domain::UpdateView;
+use crate::plugin::Schedule;
 
 /// Show which plugin takes what, and who would be asked about an update
 ///
@@ -24,7 +25,7 @@ pub(super) struct Show {
     #[arg(value_name = "UPDATE.json")]
     update: Option<PathBuf>,
     #[command(flatten)]
-    config: ConfigFile,
+    config: BotConfig,
     /// The plugins to look at, instead of those in bot.toml
     #[arg(long, value_name = "[NAME=]FILE.wasm")]
     plugin: Vec<String>,
@@ -49,6 +50,9 @@ struct Row {
     turn: Option<usize>,
     observes: bool,
     filters: Vec<FilterRow>,
+    /// The timers that the host keeps for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    schedules: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,8 +64,8 @@ struct FilterRow {
 
 impl Show {
     pub(super) fn run(self) -> anyhow::Result<Exit> {
-        let bot = BotFile::find(&self.config.config, &self.plugin)?;
-        let routes = room::load(&bot.config()?)?;
+        let bot = BotFile::find(&self.config.file.config, &self.plugin)?;
+        let routes = room::load(&self.config.choose(&bot.config()?)?)?;
         let rows = match &self.update {
             None => all(&routes),
             Some(path) => {
@@ -100,19 +104,29 @@ impl Show {
 impl Row {
     fn of(Explained { plugin, turn, observes, filters }: Explained) -> Self {
         let filters = filters.into_iter().map(|(filter, why_not)| FilterRow { filter, why_not }).collect();
-        Self { plugin: plugin.to_string(), priority: None, turn: Some(turn.unwrap_or(0)), observes, filters }
+        Self {
+            plugin: plugin.to_string(),
+            priority: None,
+            turn: Some(turn.unwrap_or(0)),
+            observes,
+            filters,
+            schedules: Vec::new(),
+        }
     }
 }
 
 fn all(routes: &Routes) -> Vec<Row> {
     let row = |entry: &crate::dispatch::Entry| {
-        let filters = &entry.plugin.manifest.filters;
+        let manifest = &entry.plugin.manifest;
+        let filters = &manifest.filters;
+        let timer = |schedule: &Schedule| format!("its timer {}, {}", schedule.name, schedule.rule);
         Row {
             plugin: entry.plugin.name.to_string(),
             priority: Some(entry.priority),
             turn: None,
             observes: filters.iter().all(|filter| filter.observe) && !filters.is_empty(),
             filters: filters.iter().map(|filter| FilterRow { filter: describe(filter), why_not: None }).collect(),
+            schedules: manifest.schedules.iter().map(timer).collect(),
         }
     };
     routes.entries().iter().map(row).collect()
@@ -122,10 +136,10 @@ fn overview(rows: &[Row]) -> String {
     let mut cells = Vec::new();
     for row in rows {
         let (mut name, mut priority) = (row.plugin.clone(), row.priority.unwrap_or_default().to_string());
-        for FilterRow { filter, .. } in &row.filters {
+        for filter in row.filters.iter().map(|row| &row.filter).chain(&row.schedules) {
             cells.push([std::mem::take(&mut priority), std::mem::take(&mut name), clean(filter)]);
         }
-        if row.filters.is_empty() {
+        if row.filters.is_empty() && row.schedules.is_empty() {
             cells.push([priority, name, "nothing: no update reaches it".to_owned()]);
         }
     }

@@ -30,6 +30,12 @@ pub(super) struct Run {
     /// Play Telegram, at this address, instead of talking to it: no token, no network
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8090")]
     pub(super) simulator: Option<SocketAddr>,
+    /// Remove a webhook that another program has set for the bot, to poll: it hears nothing any more
+    #[arg(long)]
+    pub(super) take_over: bool,
+    /// Take the place of the host that runs on the same store: it is asked to end once this one is ready to begin
+    #[arg(long)]
+    pub(super) replace: bool,
 }
 
 impl Run {
@@ -38,23 +44,25 @@ impl Run {
         for warning in &config.warnings {
             tracing::warn!(place = warning.line(&self.file.config), "configuration");
         }
-        run_host(config, self.simulator, std::future::ready(()))?;
+        let options = RunOptions {
+            simulator: self.simulator,
+            take_over: self.take_over,
+            replace: self.replace,
+            ..RunOptions::default()
+        };
+        run_host(config, options, std::future::ready(()))?;
         Ok(Exit::Done)
     }
 }
 
 /// Runs the host until a signal, and `beside` along with it, which is given up when the host has stopped.
-pub(super) fn run_host(
-    config: Config,
-    simulator: Option<SocketAddr>,
-    beside: impl Future<Output = ()>,
-) -> anyhow::Result<()> {
+pub(super) fn run_host(config: Config, options: RunOptions, beside: impl Future<Output = ()>) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("could not start the threads of the host")?;
     let done = runtime.block_on(async {
-        let host = run_until_signal(config, RunOptions { simulator });
+        let host = run_until_signal(config, options);
         tokio::pin!(host);
         tokio::select! {
             done = &mut host => return done,

@@ -8,8 +8,10 @@ use clap::{Args, Subcommand};
 
 use super::exit::{Exit, WrongArgument};
 use super::{ConfigFile, say, tell};
+use crate::app::files_dir;
 use crate::config::LoadOptions;
 use crate::store;
+use crate::store::rows::file::all_references;
 
 /// Save, restore or check the store of a bot that is not running
 ///
@@ -68,6 +70,10 @@ fn export(folder: &Path, file: &Path) -> anyhow::Result<Exit> {
     let store = open(folder)?;
     let rows = if is_standard(file) { store.export(io::stdout().lock())? } else { store.export_to(file)? };
     tell(&format!("exported {rows} rows from {}", folder.display()));
+    if !store.scan_prefix(&all_references(), 1)?.is_empty() {
+        let files = files_dir(folder);
+        tell(&format!("files wait to be sent; they are not in the export: copy {} as well", files.display()));
+    }
     Ok(Exit::Done)
 }
 

@@ -22,7 +22,7 @@ use super::capture::Capture;
 use super::exit::{Exit, WrongArgument};
 use super::scratch::Scratch;
 use super::table::clean;
-use super::{ConfigFile, say};
+use super::{BotConfig, say};
 use crate::config::{Config, Environment, LoadOptions};
 
 /// Play conversation scripts: who says what, and what the bot must answer
@@ -47,7 +47,7 @@ pub(super) struct Test {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    config: ConfigFile,
+    config: BotConfig,
     /// Test this plugin alone instead of those in bot.toml; several are asked in this order
     #[arg(long, value_name = "[NAME=]FILE.wasm")]
     plugin: Vec<String>,
@@ -96,7 +96,7 @@ struct File {
 impl Test {
     pub(super) fn run(self) -> anyhow::Result<Exit> {
         let scripts = read_all(&self.files)?;
-        let bot = BotFile::find(&self.config.config, &self.plugin)?;
+        let bot = BotFile::find(&self.config.file.config, &self.plugin)?;
         if !self.no_build {
             bot.build_here()?;
         }
@@ -128,7 +128,8 @@ impl Test {
     fn play(&self, bot: &BotFile, file: &File, conversation: &Conversation, folder: &Path) -> anyhow::Result<Report> {
         let place = || format!("{}:{}", file.path.display(), conversation.line);
         let setup = || file.script.setup.iter().chain(&conversation.setup);
-        let config = configure(bot, setup()).with_context(place)?;
+        let config = configure(bot, setup()).and_then(|config| self.config.choose(&config));
+        let config = playable(config.with_context(place)?)?;
         let (capture, start) = (Capture::default(), Instant::now());
         let guard = capture.begin();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -161,10 +162,16 @@ fn configure<'a>(bot: &BotFile, setup: impl Iterator<Item = &'a (usize, Setup)>)
         }
     }
     let environment: Environment = variables.into_iter().collect();
-    let config = Config::parse(&bot.path, &bot.text, &environment, LoadOptions { token_optional: true })?;
+    Ok(Config::parse(&bot.path, &bot.text, &environment, LoadOptions { token_optional: true })?)
+}
+
+/// The bot alone, if there is anybody to talk to.
+fn playable(mut config: Config) -> anyhow::Result<Config> {
     if config.enabled().next().is_none() {
-        return Err(WrongArgument(format!("{} has no plugins to talk to", bot.path.display())).into());
+        let message = format!("{} in {} has no plugins to talk to", config.section(), config.file.display());
+        return Err(WrongArgument(message).into());
     }
+    config.bots.retain(|name, _| *name == config.name);
     Ok(config)
 }
 

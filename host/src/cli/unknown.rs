@@ -2,26 +2,32 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::exit::{Exit, WrongArgument};
-use super::{ConfigFile, say, tell};
+use super::hand::{self, Hand};
+use super::table::{clean, utc};
+use super::{BotConfig, say, tell};
 use crate::config::LoadOptions;
-use crate::domain::Lane;
+use crate::operate::{Outcome, Selection, UnknownCall, UnknownList};
 use crate::store::rows::unknown::{self, UnknownRow};
 use crate::store::{self, Commit, Op};
 
-/// See the calls whose outcome nobody knows, of a bot that is not running
+/// See the calls whose outcome nobody knows
 ///
 /// Calls that may or may not have taken effect and must not be repeated, and those that were given up.
+///
+/// Works through the host that runs with this configuration, and on the store itself when none runs.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Unknown {
     #[command(flatten)]
-    file: ConfigFile,
-    /// The store's folder, instead of the one that the configuration names
+    file: BotConfig,
+    /// The simulator's bot, where no host runs that would know whose bot it is
+    #[arg(long, global = true)]
+    simulator: bool,
+    /// Those of all bots in the store in this folder, on which no host may run
     #[arg(long = "path", value_name = "DIR", global = true)]
     folder: Option<PathBuf>,
     /// As JSON
@@ -34,7 +40,11 @@ pub(super) struct Unknown {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// One line for each, the oldest first
-    List,
+    List {
+        /// Only the newest
+        #[arg(long, value_name = "N", default_value_t = 10_000)]
+        limit: usize,
+    },
     /// Everything about one, its parameters too
     Show {
         /// Its number in the list
@@ -51,144 +61,130 @@ enum Action {
     },
 }
 
-/// One of them, as it is shown.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Entry {
-    number: u64,
-    plugin: String,
-    event: u64,
-    method: String,
-    chat_id: Option<i64>,
-    at: u64,
-    maybe_sent: bool,
-    reason: String,
-    params: String,
-    #[serde(skip)]
-    key: Vec<u8>,
-}
-
 impl Unknown {
     pub(super) fn run(self) -> anyhow::Result<Exit> {
-        let folder = match self.folder {
-            Some(folder) => folder,
-            None => {
-                let config = self.file.load(LoadOptions { token_optional: true });
-                config.context("name the store's folder with --path DIR, or mend the configuration")?.store.path
-            }
-        };
-        let store = open(&folder)?;
-        let entries = read(&store)?;
-        match self.action {
-            Action::List => say(&if self.json { json(&entries)? } else { table(&entries) }),
-            Action::Show { number } => {
-                let entry = find(&entries, number)?;
-                say(&if self.json { json(entry)? } else { entry.whole() });
-            }
-            Action::Drop { numbers, all } => {
-                let chosen: Vec<&Entry> = if all {
-                    entries.iter().collect()
-                } else {
-                    numbers.iter().map(|number| find(&entries, *number)).collect::<Result<_, _>>()?
-                };
-                remove(&store, &chosen)?;
-                let count = chosen.len();
-                if self.json {
-                    say(&json(&serde_json::json!({ "dropped": count }))?);
-                } else {
-                    tell(&format!("dropped {count}"));
-                }
-            }
+        if let Some(folder) = &self.folder {
+            return act_on(&open(folder)?, self.action, self.json);
         }
-        Ok(Exit::Done)
+        let config = self.file.load(LoadOptions { token_optional: true })?;
+        hand::block_on(async {
+            let hand = Hand::on(&config, self.simulator).await?;
+            let done = act(&hand, self.action, self.json).await;
+            hand.finish().await?;
+            done
+        })
     }
 }
 
-/// All of them, of all bots, the oldest first.
-pub(super) fn read(store: &store::Store) -> Result<Vec<Entry>, store::Error> {
-    let rows = store.scan_prefix(&unknown::all(), usize::MAX)?;
-    let mut entries: Vec<Entry> = rows
-        .iter()
-        .filter_map(|(key, value)| Some(Entry::new(key, unknown::parse_key(key)?, UnknownRow::decode(value))))
-        .collect();
-    entries.sort_by_key(|entry| entry.number);
-    Ok(entries)
+async fn act(hand: &Hand, action: Action, json: bool) -> anyhow::Result<Exit> {
+    match action {
+        Action::List { limit } => {
+            let UnknownList { calls, more } = hand.unknown_calls(limit).await?;
+            print(json, &calls, |calls| table(calls))?;
+            if more {
+                tell("there are older ones; --limit shows more");
+            }
+            Ok(Exit::Done)
+        }
+        Action::Show { number } => {
+            print(json, &hand.unknown_call(number).await?, whole)?;
+            Ok(Exit::Done)
+        }
+        Action::Drop { numbers, all } => {
+            let which = if all { Selection::All { plugin: None } } else { Selection::Numbers(numbers) };
+            dropped(&hand.drop_unknown(&which).await?, json)
+        }
+    }
 }
 
-/// Takes them out of the store.
-pub(super) fn remove(store: &store::Store, entries: &[&Entry]) -> anyhow::Result<()> {
-    let ops = entries.iter().map(|entry| Op::Delete { key: entry.key.clone() }).collect();
-    drop(store.commit_blocking(Commit { ops, ..Commit::default() })?);
+/// On a store, for the calls of all bots in it.
+fn act_on(store: &store::Store, action: Action, json: bool) -> anyhow::Result<Exit> {
+    let calls = read(store)?;
+    match action {
+        Action::List { limit } => {
+            let calls: Vec<_> = calls.into_iter().map(|(_, call)| UnknownCall { params: None, ..call }).collect();
+            print(json, &calls[calls.len().saturating_sub(limit)..], table)?;
+            Ok(Exit::Done)
+        }
+        Action::Show { number } => {
+            let found = calls.into_iter().find(|(_, call)| call.number == number);
+            let missing = || WrongArgument(format!("there is no call {number}; see `botyard unknown list`"));
+            print(json, &found.ok_or_else(missing)?.1, whole)?;
+            Ok(Exit::Done)
+        }
+        Action::Drop { numbers, all } => {
+            let mut outcome = Outcome::default();
+            let mut ops = Vec::new();
+            for (key, call) in calls.into_iter().filter(|(_, call)| all || numbers.contains(&call.number)) {
+                ops.push(Op::Delete { key });
+                outcome.done.push(call.number);
+            }
+            for lot in ops.chunks(32) {
+                drop(store.commit_blocking(Commit { ops: lot.to_vec(), ..Commit::default() })?);
+            }
+            dropped(&outcome, json)
+        }
+    }
+}
+
+fn dropped(outcome: &Outcome, json: bool) -> anyhow::Result<Exit> {
+    print(json, outcome, |outcome| {
+        let mut text = format!("dropped {}\n", outcome.done.len());
+        for refusal in &outcome.refused {
+            text.push_str(&format!("{}: {}\n", refusal.number, refusal.reason));
+        }
+        text
+    })?;
+    Ok(if outcome.refused.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+fn print<T: Serialize + ?Sized>(json: bool, answer: &T, text: impl FnOnce(&T) -> String) -> anyhow::Result<()> {
+    say(&if json { format!("{}\n", serde_json::to_string_pretty(answer)?) } else { clean(&text(answer)) });
     Ok(())
 }
 
-impl Entry {
-    fn new(key: &[u8], number: u64, row: Result<UnknownRow, store::rows::Unreadable>) -> Self {
-        let row = row.unwrap_or_else(|error| UnknownRow {
-            plugin: String::new(),
-            event: 0,
-            method: String::new(),
-            lane: Lane::Other,
-            at: 0,
-            maybe_sent: true,
-            reason: error.to_string(),
-            params: String::new(),
-        });
-        let chat_id = match row.lane {
-            Lane::Chat(chat) => Some(chat.0),
-            _ => None,
-        };
-        Self {
-            number,
-            plugin: row.plugin,
-            event: row.event,
-            method: row.method,
-            chat_id,
-            at: row.at,
-            maybe_sent: row.maybe_sent,
-            reason: row.reason,
-            params: row.params,
-            key: key.to_vec(),
-        }
-    }
-
-    fn end(&self) -> &'static str {
-        if self.maybe_sent { "maybe sent" } else { "not sent" }
-    }
-
-    fn line(&self) -> String {
-        let chat = self.chat_id.map(|chat| format!(" to chat {chat}")).unwrap_or_default();
-        let (number, plugin, method, reason) = (self.number, &self.plugin, &self.method, &self.reason);
-        format!("{number}  {}  {plugin}: {method}{chat}: {reason}\n", self.end())
-    }
-
-    fn whole(&self) -> String {
-        let chat = self.chat_id.map_or_else(|| "none".to_owned(), |chat| chat.to_string());
-        format!(
-            "number  {}\nplugin  {}\nevent   {}\nmethod  {}\nchat    {chat}\nat      {} (Unix milliseconds)\nend     {}\n\
-             reason  {}\nparams  {}\n",
-            self.number,
-            self.plugin,
-            self.event,
-            self.method,
-            self.at,
-            self.end(),
-            self.reason,
-            self.params
-        )
-    }
+/// All of them, of all bots, the oldest first, and their keys.
+fn read(store: &store::Store) -> Result<Vec<(Vec<u8>, UnknownCall)>, store::Error> {
+    let rows = store.scan_prefix(&unknown::all(), usize::MAX)?;
+    let mut calls: Vec<_> = rows
+        .iter()
+        .filter_map(|(key, value)| {
+            Some((key.to_vec(), UnknownCall::of(unknown::parse_key(key)?, UnknownRow::decode(value))))
+        })
+        .collect();
+    calls.sort_by_key(|(_, call)| call.number);
+    Ok(calls)
 }
 
-fn table(entries: &[Entry]) -> String {
-    if entries.is_empty() { "none\n".to_owned() } else { entries.iter().map(Entry::line).collect() }
+fn end(call: &UnknownCall) -> &'static str {
+    if call.maybe_sent { "maybe sent" } else { "not sent" }
 }
 
-fn json(value: &(impl Serialize + ?Sized)) -> anyhow::Result<String> {
-    Ok(format!("{}\n", serde_json::to_string_pretty(value)?))
+fn table(calls: &[UnknownCall]) -> String {
+    if calls.is_empty() {
+        return "none\n".to_owned();
+    }
+    let line = |call: &UnknownCall| {
+        let chat = call.chat_id.map(|chat| format!(" to chat {chat}")).unwrap_or_default();
+        let UnknownCall { number, plugin, method, reason, .. } = call;
+        format!("{number}  {}  {plugin}: {method}{chat}: {reason}\n", end(call))
+    };
+    calls.iter().map(line).collect()
 }
 
-fn find(entries: &[Entry], number: u64) -> Result<&Entry, WrongArgument> {
-    let found = entries.iter().find(|entry| entry.number == number);
-    found.ok_or_else(|| WrongArgument(format!("there is none with number {number}; see `botyard unknown list`")))
+fn whole(call: &UnknownCall) -> String {
+    let chat = call.chat_id.map_or_else(|| "none".to_owned(), |chat| chat.to_string());
+    format!(
+        "number  {}\nplugin  {}\nevent   {}\nmethod  {}\nchat    {chat}\nat      {} UTC\nend     {}\nreason  {}\nparams  {}\n",
+        call.number,
+        call.plugin,
+        call.event,
+        call.method,
+        utc(call.at),
+        end(call),
+        call.reason,
+        call.params.as_deref().unwrap_or_default(),
+    )
 }
 
 /// Opening makes a store where there is none, which nobody wants here.
@@ -203,7 +199,7 @@ fn open(folder: &Path) -> anyhow::Result<store::Store> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{BotId, ChatId};
+    use crate::domain::{BotId, ChatId, Lane};
 
     #[test]
     fn what_is_there_is_shown_and_only_what_is_dropped_goes() {
@@ -219,25 +215,26 @@ mod tests {
             reason: "connection reset".to_owned(),
             params: r#"{"chat_id":1}"#.to_owned(),
         };
-        assert_eq!(table(&read(&store).unwrap()), "none\n");
+        assert_eq!(table(&[]), "none\n");
         // Of two bots, the one that sorts last came first.
         let ops = [(BotId(2), row(1, true)), (BotId(1), row(-5, false))]
             .map(|(bot, row)| Op::Append { prefix: unknown::bot_prefix(bot), value: row.encode() });
         drop(store.commit_blocking(Commit { ops: ops.into(), ..Commit::default() }).unwrap());
-        let entries = read(&store).unwrap();
-        let [first, second] = entries.as_slice() else { panic!("{entries:?}") };
+        let calls: Vec<_> = read(&store).unwrap().into_iter().map(|(_, call)| call).collect();
+        let [first, second] = calls.as_slice() else { panic!("{calls:?}") };
         assert_eq!(
-            table(&entries),
+            table(&calls),
             format!(
                 "{}  maybe sent  shop: sendMessage to chat 1: connection reset\n\
                  {}  not sent  shop: sendMessage to chat -5: connection reset\n",
                 first.number, second.number
             )
         );
-        assert!(first.whole().contains("params  {\"chat_id\":1}"));
-        assert!(!json(&entries).unwrap().contains("key"));
-        assert!(find(&entries, 999_999).is_err());
-        remove(&store, &[find(&entries, first.number).unwrap()]).unwrap();
-        assert_eq!(read(&store).unwrap(), std::slice::from_ref(second));
+        assert!(whole(first).contains("params  {\"chat_id\":1}"));
+        let drop_first = Action::Drop { numbers: vec![first.number], all: false };
+        assert_eq!(act_on(&store, drop_first, false).unwrap(), Exit::Done);
+        let left: Vec<_> = read(&store).unwrap().into_iter().map(|(_, call)| call).collect();
+        assert_eq!(left, std::slice::from_ref(second));
+        assert!(act_on(&store, Action::Show { number: first.number }, false).is_err());
     }
 }

@@ -1,9 +1,13 @@
 //! `[bot]`: who the bot is, and where the Bot API answers.
 
+use std::path::PathBuf;
+
 use secrecy::SecretString;
 
 use super::reader::Reader;
 use super::units;
+
+pub(super) const TELEGRAM: &str = "https://api.telegram.org";
 
 /// `[bot]`
 #[derive(Debug, Clone)]
@@ -14,6 +18,14 @@ pub struct Bot {
     /// `api_base`: a local Bot API server or a test server; `https://api.telegram.org` unless told otherwise.
     /// Without a slash at its end.
     pub api_base: String,
+    /// `local_server`: `api_base` is a Bot API server of your own that runs with `--local`, which takes files of up to
+    /// 2,000 MB; `false`.
+    pub local_server: bool,
+    /// `local_files`: the folder (`--dir`) in which that server keeps files, as this host sees it. Only files below it
+    /// are read; none without it.
+    pub local_files: Option<PathBuf>,
+    /// `commands`: the menu behind `/` is made of what the plugins offer; `true`. Off, it is whatever @BotFather was told.
+    pub commands: bool,
 }
 
 impl Bot {
@@ -28,8 +40,19 @@ impl Bot {
         }
         let token = section.secret("token", !optional);
         let api_base = section.value("api_base", |node| api_base(&units::text(node)?));
+        let api_base = api_base.unwrap_or_else(|| TELEGRAM.to_owned());
+        let local_server = section.value("local_server", |node| match units::boolean(node)? {
+            true if api_base == TELEGRAM => Err("`api_base` names Telegram's own server; name yours there".to_owned()),
+            local => Ok(local),
+        });
+        let local_server = local_server.unwrap_or(false);
+        let local_files = section.path_if("local_files", || match local_server {
+            true => Ok(()),
+            false => Err("only a server with `local_server = true` keeps files for this host".to_owned()),
+        });
+        let commands = section.value("commands", units::boolean).unwrap_or(true);
         section.finish();
-        Self { token, api_base: api_base.unwrap_or_else(|| "https://api.telegram.org".to_owned()) }
+        Self { token, api_base, local_server, local_files, commands }
     }
 }
 

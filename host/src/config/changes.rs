@@ -14,8 +14,14 @@ pub struct Changes {
     pub removed: Vec<PluginName>,
     /// Plugins to load again, with another path, config, secret, grant, limit or priority.
     pub changed: Vec<PluginName>,
+    /// Token or server of `[bot]` differ.
+    pub bot: bool,
+    /// `[intake]` differs.
+    pub intake: bool,
     /// `[send]` differs.
     pub send: bool,
+    /// `dispatch.acknowledge_callbacks` differs.
+    pub acknowledge: bool,
     /// `[i18n]` differs: every plugin's catalogs.
     pub i18n: bool,
     /// Keys whose change has no effect before the next start, such as `admin.listen`.
@@ -40,22 +46,30 @@ pub(super) fn between(old: &Config, new: &Config) -> Changes {
         added: names(new, &|name, _| in_old(name).is_none()),
         removed: names(old, &|name, _| in_new(name).is_none()),
         changed: names(new, &|name, plugin| in_old(name).is_some_and(|old| !same(old, plugin))),
+        bot: token(old) != token(new) || old.bot.api_base != new.bot.api_base,
+        intake: old.intake != new.intake,
         send: old.send != new.send,
+        acknowledge: old.dispatch.acknowledge_callbacks != new.dispatch.acknowledge_callbacks,
         i18n: old.i18n != new.i18n,
         needs_restart: needs_restart(old, new),
     }
 }
 
+fn token(config: &Config) -> Option<&str> {
+    config.bot.token.as_ref().map(|token| token.expose_secret())
+}
+
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
-    let token = |config: &Config| config.bot.token.as_ref().map(|token| token.expose_secret().to_owned());
     let differing = [
-        ("bot.token", token(old) != token(new)),
-        ("bot.api_base", old.bot.api_base != new.bot.api_base),
-        ("intake.mode", old.intake.mode != new.intake.mode),
-        ("intake.poll_timeout", old.intake.poll_timeout != new.intake.poll_timeout),
-        ("intake.allowed_updates", old.intake.allowed_updates != new.intake.allowed_updates),
+        ("bot.local_server", old.bot.local_server != new.bot.local_server),
+        ("bot.commands", old.bot.commands != new.bot.commands),
+        ("bot.local_files", old.bot.local_files != new.bot.local_files),
         ("dispatch.concurrency", old.dispatch.concurrency != new.dispatch.concurrency),
         ("dispatch.max_attempts", old.dispatch.max_attempts != new.dispatch.max_attempts),
+        ("dispatch.cancel_command", old.dispatch.cancel_command != new.dispatch.cancel_command),
+        ("dispatch.cancel_reply", old.dispatch.cancel_reply != new.dispatch.cancel_reply),
+        ("dispatch.album_quiet", old.dispatch.album_quiet != new.dispatch.album_quiet),
+        ("dispatch.album_wait", old.dispatch.album_wait != new.dispatch.album_wait),
         ("store.path", old.store.path != new.store.path),
         ("admin.listen", old.admin.listen != new.admin.listen),
     ];
@@ -64,7 +78,8 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
 
 /// All fields are named, so that a new one can't be forgotten.
 fn same(old: &Plugin, new: &Plugin) -> bool {
-    let Plugin { path, enabled, priority, config, secrets, grants, limits } = new;
+    // Whose it is makes it come or go, and changes nothing about it.
+    let Plugin { path, enabled, bots: _, priority, config, secrets, on_crash, probation, canary, grants, limits } = new;
     let secrets_are_same = old.secrets.len() == secrets.len()
         && old
             .secrets
@@ -75,6 +90,7 @@ fn same(old: &Plugin, new: &Plugin) -> bool {
         && old.enabled == *enabled
         && old.priority == *priority
         && old.config == *config
+        && (old.on_crash, old.probation, old.canary) == (*on_crash, *probation, *canary)
         && old.grants == *grants
         && old.limits == *limits
         && secrets_are_same

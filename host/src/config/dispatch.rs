@@ -1,6 +1,9 @@
 //! `[dispatch]`: how updates are handled.
 
+use std::time::Duration;
+
 use super::reader::Reader;
+use super::tree::{Node, Value};
 use super::units;
 
 /// `[dispatch]`
@@ -10,11 +13,31 @@ pub struct Dispatch {
     pub concurrency: usize,
     /// `max_attempts`: after so many failed runs an event is set aside as a dead letter; 5.
     pub max_attempts: u32,
+    /// `acknowledge_callbacks`: a pressed button that has no answer after so long is acknowledged by the host; `"3s"`,
+    /// and never early for `"0s"`.
+    pub acknowledge_callbacks: Duration,
+    /// `cancel_command`: the command, without its slash, that ends a conversation whatever its handler does; none where it
+    /// is `""`; "cancel".
+    pub cancel_command: Option<String>,
+    /// `cancel_reply`: what the user is told then, where the plugin's catalogs have no message `cancelled`.
+    pub cancel_reply: String,
+    /// `album_quiet`: an album is complete when no message has joined it for so long; 1 s.
+    pub album_quiet: Duration,
+    /// `album_wait`: an album is waited for no longer than this; 10 s.
+    pub album_wait: Duration,
 }
 
 impl Default for Dispatch {
     fn default() -> Self {
-        Self { concurrency: 256, max_attempts: 5 }
+        Self {
+            concurrency: 256,
+            max_attempts: 5,
+            acknowledge_callbacks: Duration::from_secs(3),
+            cancel_command: Some("cancel".to_owned()),
+            cancel_reply: "Cancelled.".to_owned(),
+            album_quiet: Duration::from_secs(1),
+            album_wait: Duration::from_secs(10),
+        }
     }
 }
 
@@ -23,10 +46,33 @@ impl Dispatch {
         let default = Self::default();
         let concurrency = section.value("concurrency", |node| units::integer(node, 1..=10_000));
         let max_attempts = section.value("max_attempts", |node| units::integer(node, 1..=1_000));
+        let acknowledge = |node: &_| units::duration(node, Duration::ZERO..=Duration::from_secs(60));
+        let acknowledge_callbacks = section.value("acknowledge_callbacks", acknowledge);
+        let cancel_command = section.value("cancel_command", command);
+        let cancel_reply = section.value("cancel_reply", units::text);
+        let album_quiet = section.duration("album_quiet", Duration::ZERO..=Duration::from_secs(60));
+        let album_wait = section.duration("album_wait", Duration::ZERO..=Duration::from_secs(120));
         section.finish();
         Self {
             concurrency: concurrency.and_then(|n| n.try_into().ok()).unwrap_or(default.concurrency),
             max_attempts: max_attempts.and_then(|n| n.try_into().ok()).unwrap_or(default.max_attempts),
+            acknowledge_callbacks: acknowledge_callbacks.unwrap_or(default.acknowledge_callbacks),
+            cancel_command: cancel_command.unwrap_or(default.cancel_command),
+            cancel_reply: cancel_reply.unwrap_or(default.cancel_reply),
+            album_quiet: album_quiet.unwrap_or(default.album_quiet),
+            album_wait: album_wait.unwrap_or(default.album_wait),
         }
     }
+}
+
+fn command(node: &Node) -> Result<Option<String>, String> {
+    if matches!(&node.value, Value::Text(text) if text.is_empty()) {
+        return Ok(None);
+    }
+    let name = units::text(node)?;
+    let is_word = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    if is_word && name.len() <= 32 {
+        return Ok(Some(name));
+    }
+    Err(format!("`{name}` is not a command: 1 to 32 of a-z, 0-9 and _, without the slash; or \"\" for none"))
 }

@@ -6,17 +6,20 @@ use super::problem;
 use super::reader::Reader;
 use super::tree::{Node, Value};
 use super::units;
+use super::webhook::Webhook;
 use crate::domain::UPDATE_KINDS;
 
 /// `[intake]`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intake {
-    /// `mode`: `"polling"`, the only one so far.
+    /// `mode`: `"polling"`, or `"webhook"`.
     pub mode: Mode,
     /// `poll_timeout`: how long Telegram holds a poll open when there is nothing to tell; `"30s"`. Whole seconds.
     pub poll_timeout: Duration,
     /// `allowed_updates`: `"auto"`, what the plugins want, or a list of names.
     pub allowed_updates: AllowedUpdates,
+    /// `[intake.webhook]`, always there in that mode.
+    pub webhook: Option<Webhook>,
 }
 
 /// How updates come.
@@ -24,6 +27,8 @@ pub struct Intake {
 pub enum Mode {
     /// `getUpdates`
     Polling,
+    /// `setWebhook`
+    Webhook,
 }
 
 /// Which updates are asked for.
@@ -37,16 +42,32 @@ pub enum AllowedUpdates {
 
 impl Default for Intake {
     fn default() -> Self {
-        Self { mode: Mode::Polling, poll_timeout: Duration::from_secs(30), allowed_updates: AllowedUpdates::Auto }
+        Self {
+            mode: Mode::Polling,
+            poll_timeout: Duration::from_secs(30),
+            allowed_updates: AllowedUpdates::Auto,
+            webhook: None,
+        }
     }
 }
 
 impl Intake {
-    pub(super) fn read(mut section: Reader<'_>) -> Self {
+    /// `telegram`: whether the Bot API server is Telegram's own.
+    pub(super) fn read(mut section: Reader<'_>, telegram: bool) -> Self {
         let default = Self::default();
+        let mode = section.value("mode", mode).unwrap_or(default.mode);
+        let webhook = match (mode, section.has("webhook")) {
+            (Mode::Polling, false) => {
+                // Known all the same, for whoever misspells it.
+                section.table("webhook").finish();
+                None
+            }
+            _ => Webhook::read(section.table("webhook"), mode == Mode::Webhook, telegram),
+        };
         let mut unknown_kinds = Vec::new();
         let intake = Self {
-            mode: section.value("mode", mode).unwrap_or(default.mode),
+            mode,
+            webhook,
             poll_timeout: section.value("poll_timeout", poll_timeout).unwrap_or(default.poll_timeout),
             allowed_updates: section
                 .value("allowed_updates", |node| allowed_updates(node, &mut unknown_kinds))
@@ -64,8 +85,8 @@ impl Intake {
 fn mode(node: &Node) -> Result<Mode, String> {
     match units::text(node)?.as_str() {
         "polling" => Ok(Mode::Polling),
-        "webhook" => Err("webhooks are not supported yet; use \"polling\"".to_owned()),
-        _ => units::expected("\"polling\"", node),
+        "webhook" => Ok(Mode::Webhook),
+        _ => units::expected("\"polling\" or \"webhook\"", node),
     }
 }
 

@@ -7,13 +7,17 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde_json::Value as Json;
 
+use super::problem;
 use super::reader::Reader;
 use super::tree::{Node, Table, Value};
 use super::units;
-use crate::domain::PluginName;
+use crate::domain::{BotName, NoOrigin, OriginPattern, PluginName};
 
 /// `getUpdates` and the like: a plugin that called them would take the bot from its host.
 const NEVER_GRANTED: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
+
+/// Long enough for a bot with little traffic to show what is wrong.
+const PROBATION: Duration = Duration::from_secs(60);
 
 /// `[plugins.NAME]`
 #[derive(Debug, Clone)]
@@ -22,16 +26,56 @@ pub struct Plugin {
     pub path: PathBuf,
     /// `enabled`: `false` keeps the entry without running it; `true`.
     pub enabled: bool,
+    /// `bots`: which bots it serves; all of them without it.
+    pub bots: Option<Vec<BotName>>,
     /// `priority`: plugins with higher numbers are asked first; 0.
     pub priority: i32,
     /// `config`: whatever the plugin understands; always an object.
     pub config: Json,
     /// `secrets`: `{ pay = { env = "PAY_KEY" } }`. Empty while the plugin is disabled.
     pub secrets: BTreeMap<String, SecretString>,
+    /// `on_crash`: what follows when a run traps, panics or exceeds a limit; `"retry"`.
+    pub on_crash: OnCrash,
+    /// `probation`: how long a new version is watched, and rolled back if it does worse; `"60s"`, `"0s"` for not at all.
+    pub probation: Duration,
+    /// `canary`: the share of conversations that a new version is given while it is watched, in percent; 100.
+    pub canary: u8,
     /// `grants`
     pub grants: Grants,
     /// `limits`
     pub limits: Limits,
+}
+
+/// What follows when a run traps, panics or exceeds a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnCrash {
+    /// The event is tried again, `max_attempts` times in all.
+    #[default]
+    Retry,
+    /// The event is set aside at once.
+    Skip,
+    /// The plugin is paused until an operator resumes it; the event waits.
+    Pause,
+}
+
+impl OnCrash {
+    const ALL: [(&'static str, Self); 3] = [("retry", Self::Retry), ("skip", Self::Skip), ("pause", Self::Pause)];
+
+    /// As it stands in `bot.toml`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Skip => "skip",
+            Self::Pause => "pause",
+        }
+    }
+
+    fn read(node: &Node) -> Result<Self, String> {
+        let text = units::text(node)?;
+        let found = Self::ALL.iter().find(|(name, _)| *name == text);
+        found.map(|(_, value)| *value).ok_or_else(|| format!("{text:?}: expected \"retry\", \"skip\" or \"pause\""))
+    }
 }
 
 /// `[plugins.NAME.grants]`: rights that go beyond, or stay below, what every plugin has.
@@ -39,8 +83,22 @@ pub struct Plugin {
 pub struct Grants {
     /// `methods`: the only Bot API methods it may call, `answer*` for all that begin so. None: all that it declares.
     pub methods: Option<Vec<String>>,
+    /// `broadcast`: whether it may send one call to many chats, `"paid"` also for the bot's Stars; no.
+    pub broadcast: Broadcasting,
     /// `http`: origins it may reach, such as `https://api.pay.example`; none.
-    pub http: Vec<String>,
+    pub http: Vec<OriginPattern>,
+}
+
+/// `broadcast`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Broadcasting {
+    /// `false`
+    #[default]
+    Denied,
+    /// `true`
+    Free,
+    /// `"paid"`
+    Paid,
 }
 
 /// `[plugins.NAME.limits]`: what one run may use up.
@@ -60,6 +118,16 @@ pub struct Limits {
     pub calls: u32,
     /// `log`: text written to the log; `"64KiB"`.
     pub log: u64,
+    /// `upload`: files that the run makes to send them, all together; `"50MiB"`.
+    pub upload: u64,
+    /// `download`: files that the run fetches from Telegram, all together; `"20MiB"`.
+    pub download: u64,
+    /// `http_bytes`: the body of one HTTP request, and that of its answer; `"1MiB"`.
+    pub http_bytes: u64,
+    /// `http_calls`: HTTP requests; 16.
+    pub http_calls: u32,
+    /// `http_per_minute`: HTTP requests of all runs together; 300.
+    pub http_per_minute: u32,
 }
 
 impl Default for Limits {
@@ -72,48 +140,77 @@ impl Default for Limits {
             value: 1 << 20,
             calls: 32,
             log: 64 << 10,
+            upload: 50 << 20,
+            download: 20 << 20,
+            http_bytes: 1 << 20,
+            http_calls: 16,
+            http_per_minute: 300,
         }
     }
 }
 
-pub(super) fn read_all(mut section: Reader<'_>) -> BTreeMap<PluginName, Plugin> {
+pub(super) fn read_all(mut section: Reader<'_>, bots: &[BotName]) -> BTreeMap<PluginName, Plugin> {
     let mut plugins = BTreeMap::new();
     for (name, origin, node) in section.entries() {
         if !is_name(&name) {
             section.problem(&origin, format!("plugin name {name:?}: use 1 to 64 of a-z, 0-9, `_` and `-`"));
         }
-        if let Some(plugin) = Plugin::read(section.child(&name, origin, node)) {
+        if let Some(plugin) = Plugin::read(section.child(&name, origin, node), bots) {
             plugins.insert(PluginName::new(&name), plugin);
         }
     }
     plugins
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-';
     (1..=64).contains(&name.len()) && name.bytes().all(allowed)
 }
 
 impl Plugin {
+    /// Whether it is one of the bot's.
+    #[must_use]
+    pub fn serves(&self, bot: &BotName) -> bool {
+        self.bots.as_ref().is_none_or(|bots| bots.contains(bot))
+    }
+
     /// None without a path, which has been noted.
-    fn read(mut section: Reader<'_>) -> Option<Self> {
+    fn read(mut section: Reader<'_>, known: &[BotName]) -> Option<Self> {
         let enabled = section.value("enabled", units::boolean).unwrap_or(true);
         if !section.has("path") {
             section.missing("path", "add `path = \"plugins/NAME.wasm\"`, the file that `botyard build` makes");
         }
         let path = section.path("path");
+        let bots = section.value("bots", |node| {
+            let names = units::texts(node)?;
+            let is_unknown = |name: &&String| known.iter().all(|known| known.as_str() != **name);
+            match names.iter().find(is_unknown) {
+                Some(name) => {
+                    let suggestion = problem::suggest(name, known.iter().map(BotName::as_str));
+                    Err(format!("there is no bot `{name}`; {suggestion}"))
+                }
+                None => Ok(names.iter().map(|name| BotName::new(name)).collect()),
+            }
+        });
         let priority = section.value("priority", |node| units::integer(node, -1_000_000..=1_000_000));
         let config = section.value("config", free_form);
         let secrets = secrets(section.table("secrets"), enabled);
+        let on_crash = section.value("on_crash", OnCrash::read).unwrap_or_default();
+        let probation = section.duration("probation", Duration::ZERO..=Duration::from_secs(7 * 86_400));
+        let canary = section.value("canary", |node| units::integer(node, 1..=100));
         let grants = Grants::read(section.table("grants"));
         let limits = Limits::read(section.table("limits"));
         section.finish();
         Some(Self {
             path: path?,
             enabled,
+            bots,
             priority: priority.and_then(|priority| priority.try_into().ok()).unwrap_or_default(),
             config: config.unwrap_or_else(|| Json::Object(serde_json::Map::new())),
             secrets,
+            on_crash,
+            probation: probation.unwrap_or(PROBATION),
+            canary: canary.and_then(|share| share.try_into().ok()).unwrap_or(100),
             grants,
             limits,
         })
@@ -138,11 +235,20 @@ impl Grants {
         });
         let http = section.value("http", |node| {
             let origins = units::texts(node)?;
-            origins.iter().try_for_each(|origin| check_origin(origin))?;
-            Ok(origins)
+            origins.iter().map(|origin| origin.parse().map_err(|error: NoOrigin| error.to_string())).collect()
         });
+        let broadcast = section.value("broadcast", broadcasting).unwrap_or_default();
         section.finish();
-        Self { methods, http: http.unwrap_or_default() }
+        Self { methods, broadcast, http: http.unwrap_or_default() }
+    }
+}
+
+fn broadcasting(node: &Node) -> Result<Broadcasting, String> {
+    match &node.value {
+        Value::Boolean(true) => Ok(Broadcasting::Free),
+        Value::Boolean(false) => Ok(Broadcasting::Denied),
+        Value::Text(text) if text == "paid" => Ok(Broadcasting::Paid),
+        _ => units::expected("true, false or \"paid\"", node),
     }
 }
 
@@ -157,21 +263,12 @@ fn check_method(pattern: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_origin(origin: &str) -> Result<(), String> {
-    let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    let is_host = |host: &str| {
-        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]*".contains(&byte))
-    };
-    if host.is_some_and(is_host) {
-        return Ok(());
-    }
-    Err(format!("{origin:?} is no origin; expected scheme and host only, such as \"https://api.pay.example\""))
-}
-
 impl Limits {
     fn read(mut section: Reader<'_>) -> Self {
         const KIB: u64 = 1 << 10;
         const MIB: u64 = 1 << 20;
+        // More than one file of the largest that there are.
+        const FILES: u64 = 16 << 30;
         let default = Self::default();
         let millis = Duration::from_millis;
         let limits = Self {
@@ -181,15 +278,22 @@ impl Limits {
             time: section.duration("time", millis(1)..=Duration::from_secs(3_600)).unwrap_or(default.time),
             state: section.bytes("state", 1..=16 * MIB).unwrap_or(default.state),
             value: section.bytes("value", 1..=64 * MIB).unwrap_or(default.value),
-            calls: section
-                .value("calls", |node| units::integer(node, 0..=100_000))
-                .and_then(|calls| calls.try_into().ok())
-                .unwrap_or(default.calls),
+            calls: count(&mut section, "calls", 0).unwrap_or(default.calls),
             log: section.bytes("log", 0..=16 * MIB).unwrap_or(default.log),
+            upload: section.bytes("upload", 0..=FILES).unwrap_or(default.upload),
+            download: section.bytes("download", 0..=FILES).unwrap_or(default.download),
+            // What one call may hand over to the host, and get from it, has an end too.
+            http_bytes: section.bytes("http_bytes", 1..=8 * MIB).unwrap_or(default.http_bytes),
+            http_calls: count(&mut section, "http_calls", 0).unwrap_or(default.http_calls),
+            http_per_minute: count(&mut section, "http_per_minute", 1).unwrap_or(default.http_per_minute),
         };
         section.finish();
         limits
     }
+}
+
+fn count(section: &mut Reader<'_>, key: &'static str, least: i64) -> Option<u32> {
+    section.value(key, |node| units::integer(node, least..=100_000)).and_then(|count| count.try_into().ok())
 }
 
 fn free_form(node: &Node) -> Result<Json, String> {

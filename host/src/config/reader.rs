@@ -23,19 +23,29 @@ pub(super) struct Context<'a> {
     pub(super) options: LoadOptions,
     problems: RefCell<Vec<Problem>>,
     warnings: RefCell<Vec<Problem>>,
+    /// What was read beside `bot.toml`.
+    files: RefCell<Vec<PathBuf>>,
 }
 
 impl<'a> Context<'a> {
     pub(super) fn new(folder: &'a Path, environment: &'a Environment, options: LoadOptions) -> Self {
-        Self { folder, environment, options, problems: RefCell::default(), warnings: RefCell::default() }
+        Self {
+            folder,
+            environment,
+            options,
+            problems: RefCell::default(),
+            warnings: RefCell::default(),
+            files: RefCell::default(),
+        }
     }
 
-    /// The problems and the warnings.
-    pub(super) fn into_findings(self) -> (Vec<Problem>, Vec<Problem>) {
-        (self.problems.into_inner(), self.warnings.into_inner())
+    /// The problems, the warnings, and the files that hold secrets.
+    pub(super) fn into_findings(self) -> (Vec<Problem>, Vec<Problem>, Vec<PathBuf>) {
+        (self.problems.into_inner(), self.warnings.into_inner(), self.files.into_inner())
     }
 }
 
+#[derive(Clone)]
 pub(super) struct Reader<'a> {
     pub(super) context: &'a Context<'a>,
     /// `plugins.echo`; empty at the top.
@@ -73,6 +83,12 @@ impl<'a> Reader<'a> {
         self.value(key, |node| Ok(folder.join(units::text(node)?)))
     }
 
+    /// A path that makes sense only where something else does.
+    pub(super) fn path_if(&mut self, key: &'static str, sense: impl FnOnce() -> Result<(), String>) -> Option<PathBuf> {
+        let folder = self.context.folder;
+        self.value(key, |node| sense().and_then(|()| Ok(folder.join(units::text(node)?))))
+    }
+
     /// A default path.
     pub(super) fn resolve(&self, path: &str) -> PathBuf {
         self.context.folder.join(path)
@@ -84,6 +100,28 @@ impl<'a> Reader<'a> {
             Some((origin, node)) => self.child(key, origin, node),
             None => self.empty_child(key),
         }
+    }
+
+    /// This section with another one over it, key by key. A nested table is replaced as a whole, since it may be a secret;
+    /// only a webhook's keys are keys of the section in this sense.
+    pub(super) fn under(mut self, over: Reader<'a>) -> Reader<'a> {
+        if !over.table.is_empty() {
+            self.origin = over.origin;
+        }
+        self.name = over.name;
+        for (key, (origin, node)) in over.table {
+            match (self.table.get_mut(&key), node) {
+                (Some((_, Node { value: Value::Table(below), .. })), Node { value: Value::Table(over), .. })
+                    if key == "webhook" =>
+                {
+                    below.extend(over);
+                }
+                (_, node) => {
+                    self.table.insert(key, (origin, node));
+                }
+            }
+        }
+        self
     }
 
     /// A list or table without fixed keys: every entry's name, place and value.
@@ -157,7 +195,10 @@ impl<'a> Reader<'a> {
         }
         let found = match (variable, file) {
             (Some(variable), None) => Some(self.context.environment.get(&variable).map(SecretString::from)),
-            (None, Some(file)) => Some(read_secret(&file)),
+            (None, Some(file)) => {
+                self.context.files.borrow_mut().push(file.clone());
+                Some(read_secret(&file))
+            }
             _ => None,
         };
         self.finish();
@@ -175,6 +216,10 @@ impl<'a> Reader<'a> {
     /// Notes that `key` is not there.
     pub(super) fn missing(&self, key: &str, mend: &str) {
         self.problem(&self.origin, format!("`{key}` is missing {}: {mend}", self.place()));
+    }
+
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     pub(super) fn has(&self, key: &str) -> bool {

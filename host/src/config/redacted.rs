@@ -6,34 +6,21 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 use super::redaction::{MASK, redact};
-use super::{AllowedUpdates, Config, Grants, Limits, Mode, Plugin, show_bytes, show_duration};
+use super::{
+    AllowedUpdates, Broadcasting, Config, Grants, Limits, Mode, OneBot, Plugin, Tls, Webhook, show_bytes, show_duration,
+};
+use crate::domain::BotName;
 
 pub(super) fn print(config: &Config) -> String {
     let mut out = Lines::default();
-    out.section("bot");
-    if config.bot.token.is_some() {
-        out.text("token", MASK);
-    }
-    out.text("api_base", &config.bot.api_base);
-
-    out.section("intake");
-    let Mode::Polling = config.intake.mode;
-    out.text("mode", "polling");
-    out.text("poll_timeout", &show_duration(config.intake.poll_timeout));
-    match &config.intake.allowed_updates {
-        AllowedUpdates::Auto => out.text("allowed_updates", "auto"),
-        AllowedUpdates::Only(names) => out.value("allowed_updates", &texts(names)),
+    for (name, bot) in &config.bots {
+        print_bot(&mut out, name, bot);
     }
 
     out.section("dispatch");
     out.value("concurrency", &config.dispatch.concurrency.into());
     out.value("max_attempts", &config.dispatch.max_attempts.into());
-
-    out.section("send");
-    out.value("overall_per_second", &config.send.overall_per_second.into());
-    out.value("chat_per_second", &config.send.chat_per_second.into());
-    out.value("group_per_minute", &config.send.group_per_minute.into());
-    out.value("bulk_per_second", &config.send.bulk_per_second.into());
+    out.text("acknowledge_callbacks", &show_duration(config.dispatch.acknowledge_callbacks));
 
     out.section("store");
     out.path("path", &config.store.path);
@@ -53,23 +40,98 @@ pub(super) fn print(config: &Config) -> String {
     redact(&out.0).into_owned()
 }
 
+/// The one bot's sections stand by themselves, another's below its name.
+fn print_bot(out: &mut Lines, name: &BotName, one: &OneBot) {
+    let OneBot { bot, intake, send } = one;
+    let is_the_one = name.as_str() == BotName::OF_THE_ONE;
+    let below = |section: &str| if is_the_one { section.to_owned() } else { format!("bots.{name}.{section}") };
+    out.section(&if is_the_one { "bot".to_owned() } else { format!("bots.{name}") });
+    if bot.token.is_some() {
+        out.text("token", MASK);
+    }
+    out.text("api_base", &bot.api_base);
+    out.value("local_server", &bot.local_server.into());
+    if let Some(folder) = &bot.local_files {
+        out.path("local_files", folder);
+    }
+    out.value("commands", &bot.commands.into());
+
+    out.section(&below("intake"));
+    out.text(
+        "mode",
+        match intake.mode {
+            Mode::Polling => "polling",
+            Mode::Webhook => "webhook",
+        },
+    );
+    out.text("poll_timeout", &show_duration(intake.poll_timeout));
+    match &intake.allowed_updates {
+        AllowedUpdates::Auto => out.text("allowed_updates", "auto"),
+        AllowedUpdates::Only(names) => out.value("allowed_updates", &texts(names)),
+    }
+
+    if let Some(webhook) = &intake.webhook {
+        print_webhook(out, &below("intake.webhook"), webhook);
+    }
+
+    out.section(&below("send"));
+    out.value("overall_per_second", &send.overall_per_second.into());
+    out.value("chat_per_second", &send.chat_per_second.into());
+    out.value("group_per_minute", &send.group_per_minute.into());
+    out.value("bulk_per_second", &send.bulk_per_second.into());
+    out.text("cache_ttl", &show_duration(send.cache_ttl));
+    out.value("paid_per_second", &send.paid_per_second.into());
+}
+
+fn print_webhook(out: &mut Lines, section: &str, webhook: &Webhook) {
+    let Webhook { url, listen, secret, max_connections, ip_address, tls } = webhook;
+    out.section(section);
+    out.text("url", url);
+    out.text("listen", &listen.to_string());
+    if secret.is_some() {
+        out.text("secret", MASK);
+    }
+    out.value("max_connections", &(*max_connections).into());
+    if let Some(address) = ip_address {
+        out.text("ip_address", &address.to_string());
+    }
+    if let Some(Tls { certificate, key, self_signed }) = tls {
+        out.path("certificate", certificate);
+        out.path("key", key);
+        out.value("self_signed", &(*self_signed).into());
+    }
+}
+
 fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     out.section(name);
     out.path("path", &plugin.path);
     out.value("enabled", &plugin.enabled.into());
+    if let Some(bots) = &plugin.bots {
+        out.value("bots", &bots.iter().map(BotName::as_str).collect());
+    }
     out.value("priority", &plugin.priority.into());
     out.value("config", &plugin.config);
     let masked = plugin.secrets.keys().map(|name| (name.clone(), MASK.into())).collect();
     out.value("secrets", &Json::Object(masked));
+    out.text("on_crash", plugin.on_crash.name());
+    out.text("probation", &show_duration(plugin.probation));
+    out.value("canary", &plugin.canary.into());
 
-    let Grants { methods, http } = &plugin.grants;
+    let Grants { methods, broadcast, http } = &plugin.grants;
     out.section(&format!("{name}.grants"));
     if let Some(methods) = methods {
         out.value("methods", &texts(methods));
     }
-    out.value("http", &texts(http));
+    let broadcast = match broadcast {
+        Broadcasting::Denied => false.into(),
+        Broadcasting::Free => true.into(),
+        Broadcasting::Paid => "paid".into(),
+    };
+    out.value("broadcast", &broadcast);
+    out.value("http", &http.iter().map(ToString::to_string).collect());
 
-    let Limits { memory, cpu, time, state, value, calls, log } = &plugin.limits;
+    let Limits { memory, cpu, time, state, value, calls, log, .. } = &plugin.limits;
+    let Limits { upload, download, http_bytes, http_calls, http_per_minute, .. } = &plugin.limits;
     out.section(&format!("{name}.limits"));
     out.text("memory", &show_bytes(*memory));
     out.text("cpu", &show_duration(*cpu));
@@ -78,6 +140,11 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     out.text("value", &show_bytes(*value));
     out.value("calls", &(*calls).into());
     out.text("log", &show_bytes(*log));
+    out.text("upload", &show_bytes(*upload));
+    out.text("download", &show_bytes(*download));
+    out.text("http_bytes", &show_bytes(*http_bytes));
+    out.value("http_calls", &(*http_calls).into());
+    out.value("http_per_minute", &(*http_per_minute).into());
 }
 
 #[derive(Default)]

@@ -13,19 +13,28 @@ pub const MASK: &str = "[hidden]";
 
 /// Shorter ones would mask ordinary words.
 const SHORTEST_SECRET: usize = 6;
+/// A shorter line of a secret says little, and may be an ordinary word.
+const LONG_LINE: usize = 16;
 
 static TOKEN: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\d{5,}(?::|%3[Aa])[A-Za-z0-9_-]{20,}").expect("a constant, covered by the tests"));
 static SECRETS: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
-/// Hides `secret` from now on, for the life of the process.
+/// Hides `secret` from now on, for the life of the process: as it is, as texts in quotes have it, and each line of one
+/// that has several (a key in PEM form).
 pub fn hide(secret: &str) {
+    let json = serde_json::Value::from(secret).to_string();
+    let escaped = json.trim_matches('"');
+    let debug = secret.escape_debug().to_string();
+    let lines = secret.lines().filter(|line| line.len() >= LONG_LINE && !line.starts_with("-----"));
     let mut secrets = SECRETS.write().unwrap_or_else(PoisonError::into_inner);
-    if secret.len() >= SHORTEST_SECRET && !secrets.iter().any(|known| known == secret) {
-        secrets.push(secret.to_owned());
-        // A secret that holds another one goes first.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    for form in [secret, escaped, &debug].into_iter().chain(lines) {
+        if form.len() >= SHORTEST_SECRET && !secrets.iter().any(|known| known == form) {
+            secrets.push(form.to_owned());
+        }
     }
+    // A secret that holds another one goes first.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
 }
 
 /// `text` without secrets.
@@ -38,4 +47,27 @@ pub fn redact(text: &str) -> Cow<'_, str> {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_hidden_in_every_form_it_is_printed_in() {
+        let secret = "pa\"ss\\wo\nrd-of-the-shop-é";
+        hide(secret);
+        for text in [
+            format!("key={secret}."),
+            format!("key={secret:?}."),
+            format!("key={}.", serde_json::Value::from(secret)),
+            format!("{:?}", Some(secret)),
+            "the last line: rd-of-the-shop-é".to_owned(),
+        ] {
+            let shown = redact(&text);
+            assert!(shown.contains(MASK) && !shown.contains("of-the-shop"), "{shown}");
+        }
+        hide("short");
+        assert_eq!(redact("a short word"), "a short word");
+    }
 }

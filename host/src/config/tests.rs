@@ -1,3 +1,5 @@
+mod bots;
+
 use std::path::Path;
 
 use secrecy::ExposeSecret as _;
@@ -49,6 +51,8 @@ fn every_key_is_read() {
             [bot]
             token = { file = "/dev/null/none" }
             api_base = "http://127.0.0.1:8081/"
+            local_server = true
+            local_files = "bot-api"
             [intake]
             mode = "polling"
             poll_timeout = "5s"
@@ -61,6 +65,8 @@ fn every_key_is_read() {
             chat_per_second = 0.5
             group_per_minute = 10
             bulk_per_second = 5
+            cache_ttl = "1h"
+            paid_per_second = 300
             [store]
             path = "/var/lib/bot"
             [i18n]
@@ -74,17 +80,26 @@ fn every_key_is_read() {
             priority = -10
             config = { currency = "UZS", nested = { list = [1, 2.5, true, 2026-01-02] } }
             secrets = { pay = { env = "PAY_KEY" } }
-            grants = { methods = ["sendMessage", "answer*", "*"], http = ["https://api.pay.example:8443"] }
-            limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B" }
+            grants = { methods = ["sendMessage", "answer*", "*"], broadcast = "paid", http = ["https://api.pay.example:8443"] }
+            limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B",
+                upload = "1GiB", download = "0B", http_bytes = "3MiB", http_calls = 4, http_per_minute = 5 }
         "#,
         [("PAY_KEY", "hunter22\n"), ("BOTYARD__BOT__TOKEN", "{ env = \"BOT_TOKEN\" }")],
     )
     .unwrap();
     assert_eq!(config.bot.api_base, "http://127.0.0.1:8081");
+    assert_eq!((config.bot.local_server, config.bot.local_files.as_deref()), (true, Some(Path::new("/srv/bot-api"))));
     assert_eq!(config.intake.allowed_updates, AllowedUpdates::Only(vec!["message".into(), "callback_query".into()]));
     assert_eq!(config.intake.poll_timeout, Duration::from_secs(5));
-    assert_eq!(config.dispatch, Dispatch { concurrency: 8, max_attempts: 2 });
-    let send = Send { overall_per_second: 0.0, chat_per_second: 0.5, group_per_minute: 10.0, bulk_per_second: 5.0 };
+    assert_eq!(config.dispatch, Dispatch { concurrency: 8, max_attempts: 2, ..Dispatch::default() });
+    let send = Send {
+        overall_per_second: 0.0,
+        chat_per_second: 0.5,
+        group_per_minute: 10.0,
+        bulk_per_second: 5.0,
+        cache_ttl: Duration::from_secs(3600),
+        paid_per_second: 300.0,
+    };
     assert_eq!(config.send, send);
     assert_eq!(config.store.path, Path::new("/var/lib/bot"));
     assert_eq!(config.i18n.locales.as_deref(), Some(Path::new("/srv/texts")));
@@ -95,7 +110,8 @@ fn every_key_is_read() {
     assert_eq!(shop.config, serde_json::json!({ "currency": "UZS", "nested": nested }));
     assert_eq!(shop.secrets["pay"].expose_secret(), "hunter22");
     assert_eq!(shop.grants.methods.as_deref().unwrap().join(" "), "sendMessage answer* *");
-    assert_eq!(shop.grants.http, ["https://api.pay.example:8443"]);
+    assert_eq!(shop.grants.broadcast, Broadcasting::Paid);
+    assert_eq!(shop.grants.http, ["https://api.pay.example:8443".parse().unwrap()]);
     assert_eq!(
         shop.limits,
         Limits {
@@ -106,6 +122,11 @@ fn every_key_is_read() {
             value: 2048,
             calls: 7,
             log: 0,
+            upload: 1 << 30,
+            download: 0,
+            http_bytes: 3 << 20,
+            http_calls: 4,
+            http_per_minute: 5,
         }
     );
     assert_eq!(config.warnings, []);
@@ -117,7 +138,7 @@ fn all_problems_are_told_at_once_each_with_its_place() {
 tokn = "x"
 [intake]
 poll_timeout = 30
-  mode = "webhook"
+  mode = "hook"
 [plugin.echo]
 path = "echo.wasm"
 [plugins.Echo]
@@ -130,7 +151,7 @@ limits = { memry = "1MiB", cpu = "1s" }
         "bot.toml:2:1: unknown key `tokn` in [bot]; did you mean `token`?",
         "bot.toml:4:16: `poll_timeout` in [intake]: expected a duration such as \"500ms\", \"30s\" or \"2h\", \
          found the number 30",
-        "bot.toml:5:10: `mode` in [intake]: webhooks are not supported yet; use \"polling\"",
+        "bot.toml:5:10: `mode` in [intake]: expected \"polling\" or \"webhook\", found the text \"hook\"",
         "bot.toml:6:2: unknown key `plugin` at the top level; did you mean `plugins`?",
         "bot.toml:8:10: `path` is missing in [plugins.Echo]: add `path = \"plugins/NAME.wasm\"`, the file that \
          `botyard build` makes",
@@ -155,7 +176,9 @@ fn each_wrong_value_says_what_was_expected() {
         ("[intake]\npoll_timeout = \"1500ms\"", "whole seconds only"),
         ("[intake]\npoll_timeout = \"30 seconds\"", "expected a duration such as"),
         ("[intake]\npoll_timeout = \"99999999999999999999h\"", "expected a duration such as"),
-        ("[intake]\nmode = \"pull\"", "expected \"polling\", found the text \"pull\""),
+        ("bot.local_server = true", "name yours there"),
+        ("bot.local_files = \"/srv\"", "only a server with `local_server = true`"),
+        ("[intake]\nmode = \"pull\"", "expected \"polling\" or \"webhook\", found the text \"pull\""),
         ("[intake]\nallowed_updates = \"all\"", "expected \"auto\" or a list"),
         ("[intake]\nallowed_updates = [1]", "expected a text in quotes, found the number 1"),
         ("[store]\npath = \"\"", "`path` in [store]: the text is empty"),
@@ -176,6 +199,7 @@ fn each_wrong_value_says_what_was_expected() {
         ),
         ("[plugins.a]\npath = \"a\"\ngrants.methods = [\"getupdates\"]", "the host's alone"),
         ("[plugins.a]\npath = \"a\"\ngrants.methods = [\"send Message\"]", "is no method"),
+        ("[plugins.a]\npath = \"a\"\ngrants.broadcast = \"free\"", "expected true, false or \"paid\""),
         ("[plugins.a]\npath = \"a\"\ngrants.http = [\"https://a.example/path\"]", "is no origin"),
         ("[plugins.a]\npath = \"a\"\nsecrets = { k = { env = \"NOT_SET\" } }", "NOT_SET is not set"),
         ("[plugins.a]\npath = \"a\"\nsecrets = { k = { env = \"X\", file = \"y\" } }", "needs either `env` or `file`"),
@@ -368,7 +392,7 @@ fn what_is_printed_can_be_read_again() {
     let first = good(&text);
     let again = good(&first.redacted());
     let changes = Config::live_changes(&first, &again);
-    assert_eq!(changes, Changes { needs_restart: vec!["bot.token"], ..Changes::default() }, "{}", first.redacted());
+    assert_eq!(changes, Changes { bot: true, ..Changes::default() }, "{}", first.redacted());
 }
 
 #[test]
@@ -381,7 +405,7 @@ fn changes_are_told_apart() {
 
     let new = [
         TOKEN,
-        "api_base = \"http://127.0.0.1:1\"\n[send]\nchat_per_second = 2\n[i18n]\nlocales = \"l\"\n[dispatch]\nmax_attempts = 9\n",
+        "api_base = \"http://127.0.0.1:1\"\n[send]\nchat_per_second = 2\n[i18n]\nlocales = \"l\"\n[dispatch]\nmax_attempts = 9\nacknowledge_callbacks = \"0s\"\n",
         "[admin]\nlisten = \"127.0.0.1:1\"\n[store]\npath = \"d\"\n",
         &plugin("same", ""),
         &plugin("b", "config = { x = 1 }"),
@@ -395,8 +419,11 @@ fn changes_are_told_apart() {
         removed: names(&["gone", "off"]),
         changed: names(&["b"]),
         send: true,
+        acknowledge: true,
         i18n: true,
-        needs_restart: vec!["bot.api_base", "dispatch.max_attempts", "store.path", "admin.listen"],
+        bot: true,
+        intake: false,
+        needs_restart: vec!["dispatch.max_attempts", "store.path", "admin.listen"],
     };
     assert_eq!(changes, expected);
 }
@@ -439,4 +466,65 @@ proptest::proptest! {
         proptest::prop_assert_eq!(units::duration(&node(show_duration(duration)), range), Ok(duration));
         proptest::prop_assert_eq!(units::bytes(&node(show_bytes(number)), 0..=u64::MAX), Ok(number));
     }
+}
+
+const WEBHOOK: &str = "[intake]\nmode = \"webhook\"\n[intake.webhook]\n";
+
+#[test]
+fn a_webhook_is_read_with_all_its_keys() {
+    let least = good(&format!("{TOKEN}{WEBHOOK}url = \"https://bot.example\""));
+    let webhook = least.intake.webhook.unwrap();
+    assert_eq!((least.intake.mode, webhook.url.as_str()), (Mode::Webhook, "https://bot.example/"));
+    assert_eq!((webhook.listen.to_string().as_str(), webhook.max_connections), ("127.0.0.1:8443", 40));
+    assert!(webhook.secret.is_none() && webhook.tls.is_none() && webhook.ip_address.is_none());
+
+    let all = load(
+        &format!(
+            "{TOKEN}{WEBHOOK}url = \"https://bot.example:8443/hook?a=b\"\nlisten = \"[::]:8443\"\n\
+             secret = {{ env = \"HOOK_SECRET\" }}\nmax_connections = 100\nip_address = \"203.0.113.7\"\n\
+             certificate = \"chain.pem\"\nkey = \"/etc/key.pem\"\nself_signed = true"
+        ),
+        [("HOOK_SECRET", "a-secret-of-ours")],
+    )
+    .unwrap();
+    let webhook = all.intake.webhook.as_ref().unwrap();
+    assert_eq!(webhook.secret.as_ref().unwrap().expose_secret(), "a-secret-of-ours");
+    let tls = Tls { certificate: "/srv/chain.pem".into(), key: "/etc/key.pem".into(), self_signed: true };
+    assert_eq!(webhook.tls, Some(tls));
+    let shown = all.redacted();
+    assert!(shown.contains("https://bot.example:8443/hook?a=b") && !shown.contains("a-secret"), "{shown}");
+}
+
+#[test]
+fn a_webhook_that_telegram_would_not_call_is_refused() {
+    for (rest, wanted) in [
+        ("", "`url` is missing in [intake.webhook]"),
+        ("url = \"http://bot.example\"", "Telegram calls `https` only"),
+        ("url = \"https://bot.example:8080\"", "ports 443, 80, 88 and 8443 only, not 8080"),
+        ("url = \"https://me:pw@bot.example\"", "without user"),
+        ("url = \"bot.example/hook\"", "expected an address"),
+        ("url = \"https://bot.example\"\nsecret = { env = \"HOOK_SECRET\" }", "1 to 256 of A-Z"),
+        ("url = \"https://bot.example\"\nmax_connections = 101", "from 1 to 100"),
+        ("url = \"https://bot.example\"\nself_signed = true", "needs both `certificate` and `key`"),
+        ("url = \"https://bot.example\"\ncertificate = \"a.pem\"", "needs both `certificate` and `key`"),
+        ("url = \"https://bot.example\"\nip_address = \"bot\"", "expected an IP address"),
+        ("url = \"https://bot.example\"\nlissen = 5", "did you mean `listen`?"),
+    ] {
+        let found = problems(&format!("{TOKEN}{WEBHOOK}{rest}"), [("HOOK_SECRET", "with space")]);
+        assert!(found.iter().any(|problem| problem.contains(wanted)), "{rest}: {found:?}");
+        assert!(!found.iter().any(|problem| problem.contains("with space") || problem.contains("pw")), "{found:?}");
+    }
+    // A Bot API server of one's own is less particular.
+    let own = "[bot]\ntoken = { env = \"BOT_TOKEN\" }\napi_base = \"http://127.0.0.1:8081\"\n";
+    let config = good(&format!("{own}{WEBHOOK}url = \"http://10.0.0.7:9000/x\"\nmax_connections = 5000"));
+    assert_eq!(config.intake.webhook.unwrap().max_connections, 5000);
+}
+
+#[test]
+fn files_with_secrets_are_part_of_the_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token.txt");
+    std::fs::write(&file, TOKEN_VALUE).unwrap();
+    let config = good(&format!("[bot]\ntoken = {{ file = {:?} }}", file.display().to_string()));
+    assert_eq!(config.files, [file]);
 }

@@ -3,6 +3,7 @@
 //! Each reader answers with the value or with what was expected and what was found.
 
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -25,6 +26,16 @@ pub(super) fn text(node: &Node) -> Result<String, String> {
         return Err("the text is empty".to_owned());
     }
     Ok(text.clone())
+}
+
+pub(super) fn address(node: &Node) -> Result<SocketAddr, String> {
+    let given = text(node)?;
+    // The one host name that everybody uses for an address.
+    let given = given.strip_prefix("localhost:").map_or(given.clone(), |port| format!("127.0.0.1:{port}"));
+    match given.parse() {
+        Ok(address) => Ok(address),
+        Err(_) => expected("an IP address and a port, such as \"127.0.0.1:8088\" or \"[::]:8088\"", node),
+    }
 }
 
 pub(super) fn texts(node: &Node) -> Result<Vec<String>, String> {

@@ -75,12 +75,7 @@ mod tests {
 
     #[test]
     fn an_event_is_as_old_as_it_was_received() {
-        let row = |raw: &str| InboxRow {
-            attempts: 0,
-            not_before: 0,
-            received: 1_000,
-            event: StoredEvent::Update(raw.as_bytes().to_vec()),
-        };
+        let row = |raw: &str| InboxRow::new(StoredEvent::Update(raw.as_bytes().to_vec()), 1_000);
         // The message that the button belongs to may be of last year.
         let tap = row(r#"{"update_id":1,"callback_query":{"data":"x","message":{"date":5,"chat":{"id":1}}}}"#);
         assert_eq!(expired(&tap, 1_000), None);

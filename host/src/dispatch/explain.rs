@@ -1,8 +1,6 @@
 //! Why an update reaches a plugin or not, filter by filter; pure. The words for what `routes.rs` decides.
 
-use std::collections::HashSet;
-
-use super::routes::{Facts, Routes, matches};
+use super::routes::{Facts, Routes, asks_for_albums, matches};
 use crate::domain::{PluginName, UpdateView};
 use crate::plugin::{Filter, Plugin};
 
@@ -28,22 +26,21 @@ impl Routes {
         username: Option<&str>,
         state_of: impl Fn(&Plugin) -> Option<String>,
     ) -> Vec<Explained> {
-        let command = view.command().filter(|command| command.is_for(username));
-        let command = command.map(|command| command.name.to_ascii_lowercase());
-        let facts = Facts { view, command: command.as_deref() };
-        let known: HashSet<&String> = self
-            .entries()
-            .iter()
-            .flat_map(|entry| &entry.plugin.manifest.filters)
-            .flat_map(|filter| &filter.commands)
-            .collect();
-        let is_known = command.as_ref().is_some_and(|command| known.contains(command));
-        let asked = self.candidates::<std::convert::Infallible>(&facts, |plugin| Ok(state_of(plugin)));
+        let facts = Facts::of(view, username, 0);
+        // Alone of its album, as far as is known here.
+        let album = view.album.is_some().then(|| Facts::of_album(view, username, 0));
+        let is_known = self.has_command(&facts);
+        let messages = std::slice::from_ref(&facts);
+        let asked =
+            self.candidates::<std::convert::Infallible>(messages, album.as_ref(), |plugin| Ok(state_of(plugin)));
         let asked = asked.unwrap_or_else(|never| match never {});
         let explain = |plugin: &Plugin| {
             let state = state_of(plugin);
-            let of_filter = |filter: &Filter| (describe(filter), why_not(filter, &facts, is_known, state.as_deref()));
-            let turn = asked.iter().position(|candidate| candidate.plugin.name == plugin.name);
+            let of_filter = |filter: &Filter| {
+                let facts = album.as_ref().filter(|_| asks_for_albums(filter)).unwrap_or(&facts);
+                (describe(filter), why_not(filter, facts, is_known, state.as_deref()))
+            };
+            let turn = asked.iter().position(|candidate| candidate.version.plugin.name == plugin.name);
             Explained {
                 plugin: plugin.name.clone(),
                 turn: turn.map(|turn| turn + 1),
@@ -104,7 +101,7 @@ fn why_not(filter: &Filter, facts: &Facts<'_>, is_known: bool, state: Option<&st
         return Some(format!("it is a `{kind}`"));
     }
     if !only(|part, filter| part.commands.clone_from(&filter.commands)) {
-        return Some(match (facts.command, view.command()) {
+        return Some(match (&facts.command, view.command()) {
             (Some(command), _) => format!("the command is /{command}"),
             (None, Some(command)) => format!("/{} is for another bot", command.name),
             (None, None) => "it is no command".to_owned(),
@@ -196,10 +193,9 @@ mod tests {
         ];
         for (raw, expected) in updates {
             let view = UpdateView::parse(raw).unwrap();
-            let command = view.command().map(|command| command.name.to_owned());
-            let facts = Facts { view: &view, command: command.as_deref() };
+            let facts = Facts::of(&view, None, 0);
             for (filter, expected) in filters().iter().zip(expected) {
-                let is_known = command.is_some();
+                let is_known = facts.command.is_some();
                 let reason = why_not(filter, &facts, is_known, None);
                 let is_open = filter.states.is_empty();
                 assert_eq!(reason.is_none(), matches(filter, &facts, is_known) && is_open, "{raw}: {reason:?}");
@@ -211,7 +207,7 @@ mod tests {
             }
         }
         let view = UpdateView::parse(updates[1].0).unwrap();
-        let facts = Facts { view: &view, command: None };
+        let facts = Facts::of(&view, None, 0);
         assert_eq!(why_not(&filters()[2], &facts, false, Some("name")), None);
     }
 }

@@ -1,12 +1,13 @@
 //! Whose turn it is; pure.
 //!
 //! A lane is known while it has something waiting or under way. Of its events only the fact is held here, not the
-//! content and not the number: what waits stays in the inbox on disk. Lanes take turns, urgent ones first, so a
-//! chat with ten thousand waiting updates costs the others nothing.
+//! content and not the number: what waits stays in the inbox on disk. Places take turns, urgent ones first, and within a
+//! place its lanes do, so a chat with ten thousand waiting updates costs the others nothing, nor does one with ten
+//! thousand people each of whom has a lane. What users order the host itself to do goes before everything.
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::domain::Lane;
+use crate::domain::{EventLane, Lane, Part};
 
 /// Above this many known lanes, further ones stay on disk only until there is room.
 const MAX_LANES: usize = 250_000;
@@ -14,10 +15,19 @@ const MAX_LANES: usize = 250_000;
 /// The lanes with something to do.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    known: HashMap<Lane, State>,
-    urgent: VecDeque<Lane>,
-    ready: VecDeque<Lane>,
+    known: HashMap<EventLane, State>,
+    control: VecDeque<EventLane>,
+    urgent: VecDeque<EventLane>,
+    ready: VecDeque<Ready>,
+    /// The ready lanes of places that have several; the place itself stands in `ready` once.
+    parts: HashMap<Lane, VecDeque<EventLane>>,
     overflowed: bool,
+}
+
+#[derive(Debug)]
+enum Ready {
+    Lane(EventLane),
+    OneOf(Lane),
 }
 
 #[derive(Debug, Default)]
@@ -31,13 +41,13 @@ struct State {
 /// A lane's turn. It is over with [`Lanes::finished`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
-    pub(super) lane: Lane,
+    pub(super) lane: EventLane,
     arrivals: u64,
 }
 
 impl Lanes {
     /// Something has come for the lane.
-    pub(super) fn arrived(&mut self, lane: Lane) {
+    pub(super) fn arrived(&mut self, lane: EventLane) {
         if self.known.len() >= MAX_LANES && !self.known.contains_key(&lane) {
             self.overflowed = true;
             return;
@@ -49,9 +59,36 @@ impl Lanes {
         }
     }
 
+    /// The lane of a user's order whose turn it is.
+    pub(super) fn next_control(&mut self) -> Option<Turn> {
+        let lane = self.control.pop_front()?;
+        self.begin(lane)
+    }
+
     /// The lane whose turn it is.
     pub(super) fn next(&mut self) -> Option<Turn> {
-        let lane = self.urgent.pop_front().or_else(|| self.ready.pop_front())?;
+        let lane = match self.urgent.pop_front() {
+            Some(lane) => lane,
+            None => match self.ready.pop_front()? {
+                Ready::Lane(lane) => lane,
+                Ready::OneOf(place) => self.next_of(place)?,
+            },
+        };
+        self.begin(lane)
+    }
+
+    fn next_of(&mut self, place: Lane) -> Option<EventLane> {
+        let lanes = self.parts.get_mut(&place)?;
+        let lane = lanes.pop_front();
+        if lanes.is_empty() {
+            self.parts.remove(&place);
+        } else {
+            self.ready.push_back(Ready::OneOf(place));
+        }
+        lane
+    }
+
+    fn begin(&mut self, lane: EventLane) -> Option<Turn> {
         let state = self.known.get_mut(&lane)?;
         state.busy = true;
         Some(Turn { lane, arrivals: state.arrivals })
@@ -85,8 +122,19 @@ impl Lanes {
         self.known.len()
     }
 
-    fn enqueue(&mut self, lane: Lane) {
-        if lane.is_urgent() { &mut self.urgent } else { &mut self.ready }.push_back(lane);
+    fn enqueue(&mut self, lane: EventLane) {
+        match lane.part {
+            Part::Control(_) => self.control.push_back(lane),
+            _ if lane.place.is_urgent() => self.urgent.push_back(lane),
+            Part::Whole => self.ready.push_back(Ready::Lane(lane)),
+            _ => {
+                let lanes = self.parts.entry(lane.place).or_default();
+                if lanes.is_empty() {
+                    self.ready.push_back(Ready::OneOf(lane.place));
+                }
+                lanes.push_back(lane);
+            }
+        }
     }
 }
 
@@ -99,8 +147,12 @@ mod tests {
     use super::*;
     use crate::domain::{ChatId, UserId};
 
-    fn chat(id: i64) -> Lane {
-        Lane::Chat(ChatId(id))
+    fn chat(id: i64) -> EventLane {
+        EventLane::whole(Lane::Chat(ChatId(id)))
+    }
+
+    fn user_in_chat(chat: i64, user: i64) -> EventLane {
+        EventLane { place: Lane::Chat(ChatId(chat)), part: Part::User(UserId(user)) }
     }
 
     #[test]
@@ -131,8 +183,35 @@ mod tests {
     fn urgent_lanes_go_first() {
         let mut lanes = Lanes::default();
         lanes.arrived(chat(1));
-        lanes.arrived(Lane::Urgent(UserId(5)));
-        assert_eq!(lanes.next().unwrap().lane, Lane::Urgent(UserId(5)));
+        let urgent = EventLane::whole(Lane::Urgent(UserId(5)));
+        lanes.arrived(urgent);
+        assert_eq!(lanes.next().unwrap().lane, urgent);
+    }
+
+    #[test]
+    fn people_of_a_group_run_beside_each_other_and_the_group_takes_turns_as_one() {
+        let mut lanes = Lanes::default();
+        for user in 0..1000 {
+            lanes.arrived(user_in_chat(1, user));
+        }
+        lanes.arrived(chat(2));
+        lanes.arrived(user_in_chat(3, 1));
+        let first: Vec<_> = (0..4).map(|_| lanes.next().unwrap().lane).collect();
+        assert_eq!(first, [user_in_chat(1, 0), chat(2), user_in_chat(3, 1), user_in_chat(1, 1)]);
+        let others = std::iter::from_fn(|| lanes.next()).count();
+        assert_eq!(others, 998, "nobody waits for anybody else of the group");
+    }
+
+    #[test]
+    fn an_order_to_the_host_waits_for_nothing() {
+        let mut lanes = Lanes::default();
+        lanes.arrived(chat(1));
+        assert_eq!(lanes.next_control(), None);
+        let busy = lanes.next().unwrap();
+        let control = EventLane { place: busy.lane.place, part: Part::Control(UserId(5)) };
+        lanes.arrived(control);
+        assert_eq!(lanes.next(), None, "it takes no ordinary turn");
+        assert_eq!(lanes.next_control().unwrap().lane, control);
     }
 
     #[test]
@@ -162,14 +241,15 @@ mod tests {
 
     #[derive(Debug, Clone)]
     enum Step {
-        Arrive(u8),
+        Arrive(EventLane),
         Begin,
         End(prop::sample::Index),
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
-            (0u8..4).prop_map(Step::Arrive),
+            prop_oneof![(0i64..4).prop_map(chat), (0i64..2, 0i64..3).prop_map(|(chat, user)| user_in_chat(chat, user))]
+                .prop_map(Step::Arrive),
             Just(Step::Begin),
             any::<prop::sample::Index>().prop_map(Step::End)
         ];
@@ -180,8 +260,8 @@ mod tests {
         /// Against a model of the inbox: every event gets its turn, and no lane has two at once.
         #[test]
         fn everything_that_arrives_is_handled(steps in steps()) {
-            let (mut lanes, mut inbox, mut running) = (Lanes::default(), HashMap::<Lane, u32>::new(), Vec::new());
-            let begin = |lanes: &mut Lanes, inbox: &mut HashMap<Lane, u32>, running: &mut Vec<(Turn, bool)>| {
+            let (mut lanes, mut inbox, mut running) = (Lanes::default(), HashMap::<EventLane, u32>::new(), Vec::new());
+            let begin = |lanes: &mut Lanes, inbox: &mut HashMap<EventLane, u32>, running: &mut Vec<(Turn, bool)>| {
                 let Some(turn) = lanes.next() else { return false };
                 assert!(running.iter().all(|(other, _)| other.lane != turn.lane));
                 let waiting = inbox.get_mut(&turn.lane).unwrap();
@@ -192,9 +272,9 @@ mod tests {
             };
             for step in steps {
                 match step {
-                    Step::Arrive(id) => {
-                        *inbox.entry(chat(id.into())).or_default() += 1;
-                        lanes.arrived(chat(id.into()));
+                    Step::Arrive(lane) => {
+                        *inbox.entry(lane).or_default() += 1;
+                        lanes.arrived(lane);
                     }
                     Step::Begin => { begin(&mut lanes, &mut inbox, &mut running); }
                     Step::End(which) if !running.is_empty() => {

@@ -1,16 +1,28 @@
 //! One event, handled as always, whose commit is handed out instead of made: to see what plugins would do, or to compare
-//! what two of their versions do. Nothing is written and nothing queued is sent; direct calls are made.
+//! what two of their versions do. Nothing is written that stays, and nothing queued is sent; direct calls are made.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::Dispatcher;
+use super::offer::Offered;
 use super::run::{Context, Head};
-use crate::clock::unix_millis;
-use crate::domain::{Conversation, Lane, PluginName, UpdateView};
+use crate::domain::{Conversation, EventLane, PluginName};
 use crate::plugin::{Invocation, Plugin, RunError, RunReport, Verdict};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
-use crate::store::{self, Commit};
+use crate::store::{self, Commit, Op};
+
+/// An event that is to be rehearsed.
+pub struct Scene {
+    /// What happened.
+    pub event: StoredEvent,
+    /// In which lane it would lie.
+    pub lane: EventLane,
+    /// The number that it would have there: what a plugin draws at random follows from it.
+    pub number: u64,
+    /// What time it is, in Unix milliseconds.
+    pub now: u64,
+}
 
 /// What came of it.
 pub struct Rehearsal {
@@ -57,37 +69,33 @@ pub(super) fn note(witness: &Witness, plugin: &Plugin, invocation: &Invocation, 
 }
 
 impl Dispatcher {
-    /// Handles an event that is not in the inbox. `number` is what it would have there: what a plugin draws at random
-    /// follows from it. Not for a dispatcher that runs.
+    /// Handles an event that is in the inbox for as long as this takes. Not for a dispatcher that runs. An album can't be
+    /// rehearsed: its messages are events of their own.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn rehearse(&self, event: StoredEvent, number: u64) -> Result<Rehearsal, store::Error> {
+    pub async fn rehearse(&self, scene: Scene) -> Result<Rehearsal, store::Error> {
         let context: &Context = &self.context;
         let asked = context.witness.get_or_init(Mutex::default);
         asked.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let lane = match &event {
-            StoredEvent::Update(raw) => {
-                UpdateView::parse(&String::from_utf8_lossy(raw)).map_or(Lane::Other, |v| v.lane())
-            }
-            StoredEvent::Timer { conversation, .. } => conversation.chat.map_or(Lane::Other, Lane::Chat),
-        };
-        let row = InboxRow { attempts: 0, not_before: 0, received: unix_millis(), event };
-        let head = Head {
-            key: [inbox::lane_prefix(context.bot, lane), number.to_be_bytes().to_vec()].concat(),
-            lane,
-            number,
-            value: row.encode().into(),
-            more: false,
-        };
-        let outcome = match context.run_plugins(&head, &row).await? {
-            Ok(tx) => {
+        let Scene { event, lane, number, now } = scene;
+        let row = InboxRow { alone: true, ..InboxRow::new(event, now) };
+        let key = inbox::key(context.bot, lane, number);
+        let head = Head { key, lane, number, value: row.encode().into(), more: false, rest: Vec::new() };
+        let only = |op| Commit { ops: vec![op], ..Commit::default() };
+        context.must_commit(only(Op::Put { key: head.key.clone(), value: row.encode() })).await?;
+        let outcome = match context.run_plugins(&head, &row, None, now).await? {
+            Ok(Offered::Settled(tx)) => {
                 let mut commit = tx.into_commit();
-                commit.ops.retain(|op| !matches!(op, store::Op::Delete { key } if *key == head.key));
+                commit.ops.retain(|op| !matches!(op, Op::Delete { key } if *key == head.key));
                 Ok(commit)
             }
-            Err(failure) => Err(failure.reason()),
+            Ok(Offered::Split | Offered::Superseded | Offered::Ordered) => {
+                Err("it is no plugin's to handle".to_owned())
+            }
+            Err(failure) => Err(failure.reason),
         };
+        context.must_commit(only(Op::Delete { key: head.key.clone() })).await?;
         context.forget_journal(number);
         let asked = std::mem::take(&mut *asked.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(Rehearsal { asked, outcome })

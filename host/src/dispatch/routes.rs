@@ -6,7 +6,9 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use crate::domain::{PluginName, UPDATE_KINDS, UpdateView};
+use super::trial::{Chosen, Trial};
+use crate::config::OnCrash;
+use crate::domain::{Conversation, KeyStrategy, PluginName, UPDATE_KINDS, UpdateView};
 use crate::plugin::{Filter, Plugin};
 
 /// A plugin that serves, and where it stands among the others.
@@ -14,22 +16,76 @@ use crate::plugin::{Filter, Plugin};
 pub struct Entry {
     /// The version that serves.
     pub plugin: Arc<Plugin>,
+    /// A newer one that is on trial.
+    pub trial: Option<Arc<Trial>>,
     /// Higher is asked earlier; names decide between equals.
     pub priority: i32,
+    /// What follows when a run crashes.
+    pub on_crash: OnCrash,
+}
+
+/// The version of a plugin that an event is for.
+#[derive(Clone)]
+pub(super) struct Version {
+    pub(super) plugin: Arc<Plugin>,
+    pub(super) on_crash: OnCrash,
+    /// Where the plugin has a version on trial: how this one was chosen.
+    pub(super) trial: Option<(Arc<Trial>, Chosen)>,
+}
+
+impl Version {
+    /// The version on trial, which leaves no traces that the old one can't read.
+    pub(super) fn is_on_trial(&self) -> bool {
+        matches!(self.trial, Some((_, Chosen::New)))
+    }
+}
+
+impl Entry {
+    /// The newest version that is given events.
+    #[must_use]
+    pub fn newest(&self) -> &Arc<Plugin> {
+        self.trial.as_ref().map_or(&self.plugin, |trial| trial.plugin())
+    }
+
+    /// The versions that may be given events.
+    pub(super) fn versions(&self) -> impl Iterator<Item = &Arc<Plugin>> {
+        std::iter::once(&self.plugin).chain(self.trial.as_ref().map(|trial| trial.plugin()))
+    }
+
+    /// The version for a conversation, whose event has failed so often.
+    fn version(&self, conversation: &Conversation, attempts: u32) -> Version {
+        let trial = self.trial.as_ref().map(|trial| (trial.clone(), trial.choose(conversation, attempts)));
+        let plugin = match &trial {
+            Some((trial, Chosen::New)) => trial.plugin(),
+            _ => &self.plugin,
+        };
+        Version { plugin: plugin.clone(), on_crash: self.on_crash, trial }
+    }
+
+    /// The version for an event.
+    fn version_for(&self, facts: &Facts<'_>) -> Version {
+        let view = facts.view;
+        let conversation = Conversation::of(self.plugin.manifest.key, view.chat, view.user, view.thread);
+        self.version(&conversation, facts.attempts)
+    }
 }
 
 /// The plugins that serve at one moment. An event is handled by one such picture from beginning to end.
 #[derive(Default)]
 pub struct Routes {
     entries: Vec<Entry>,
+    /// Those of plugins without a version on trial.
     commands: HashSet<String>,
+    albums: bool,
 }
 
 /// A plugin that is offered an event.
 pub(super) struct Candidate {
-    pub(super) plugin: Arc<Plugin>,
+    pub(super) version: Version,
     /// Sees the event but does not take it.
     pub(super) observes: bool,
+    /// Is offered the album, and not its messages.
+    pub(super) album: bool,
     /// The places of the filters that say so.
     pub(super) matched: Vec<u32>,
 }
@@ -38,7 +94,27 @@ pub(super) struct Candidate {
 pub(super) struct Facts<'a> {
     pub(super) view: &'a UpdateView<'a>,
     /// Lower case; `None` where it is addressed to another bot.
-    pub(super) command: Option<&'a str>,
+    pub(super) command: Option<String>,
+    /// How often the event has failed.
+    pub(super) attempts: u32,
+    /// It is an album as a whole.
+    pub(super) album: bool,
+}
+
+/// The kind under which filters ask for albums.
+const ALBUM: &str = "album";
+
+impl<'a> Facts<'a> {
+    /// `username` is the bot's own name.
+    pub(super) fn of(view: &'a UpdateView<'a>, username: Option<&str>, attempts: u32) -> Self {
+        let command = view.command().filter(|command| command.is_for(username));
+        Self { view, command: command.map(|command| command.name.to_ascii_lowercase()), attempts, album: false }
+    }
+
+    /// Of an album: its first message, with the album's text.
+    pub(super) fn of_album(view: &'a UpdateView<'a>, username: Option<&str>, attempts: u32) -> Self {
+        Self { album: true, ..Self::of(view, username, attempts) }
+    }
 }
 
 impl Routes {
@@ -48,10 +124,13 @@ impl Routes {
         entries.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.plugin.name.cmp(&b.plugin.name)));
         let commands = entries
             .iter()
+            .filter(|entry| entry.trial.is_none())
             .flat_map(|entry| &entry.plugin.manifest.filters)
             .flat_map(|filter| filter.commands.iter().cloned())
             .collect();
-        Self { entries, commands }
+        let versions = entries.iter().flat_map(Entry::versions);
+        let albums = versions.flat_map(|plugin| &plugin.manifest.filters).any(asks_for_albums);
+        Self { entries, commands, albums }
     }
 
     /// The plugins, in the order they are asked.
@@ -63,73 +142,108 @@ impl Routes {
     /// The update kinds that some plugin wants: what `allowed_updates` must hold.
     #[must_use]
     pub fn kinds(&self) -> Vec<String> {
-        let filters = self.entries.iter().flat_map(|entry| &entry.plugin.manifest.filters);
+        let versions = self.entries.iter().flat_map(Entry::versions);
+        let filters = versions.flat_map(|plugin| &plugin.manifest.filters);
         let kinds: BTreeSet<&str> = filters.flat_map(wanted_kinds).collect();
         kinds.into_iter().map(str::to_owned).collect()
     }
 
-    pub(super) fn find(&self, name: &PluginName) -> Option<&Arc<Plugin>> {
-        self.entries.iter().map(|entry| &entry.plugin).find(|plugin| plugin.name == *name)
+    /// What a conversation is to the least particular of the plugins, versions on trial included: what events must keep
+    /// their order in.
+    #[must_use]
+    pub fn key(&self) -> KeyStrategy {
+        let versions = self.entries.iter().flat_map(Entry::versions);
+        versions.map(|plugin| plugin.manifest.key).reduce(KeyStrategy::join).unwrap_or_default()
     }
 
-    /// Who is offered the event. `state_of` answers with the name of the plugin's open state in the event's
-    /// conversation; it is asked at most once per plugin, and only where a filter depends on it.
+    /// Whether some plugin takes albums whole.
+    pub(super) fn want_albums(&self) -> bool {
+        self.albums
+    }
+
+    /// Whether some plugin has the event's command, in the version that the event is for.
+    pub(super) fn has_command(&self, facts: &Facts<'_>) -> bool {
+        let Some(name) = &facts.command else { return false };
+        let mut trials = self.entries.iter().filter(|entry| entry.trial.is_some());
+        let is_on_trial = |entry: &Entry| {
+            let version = entry.version_for(facts);
+            version.plugin.manifest.filters.iter().any(|filter| filter.commands.contains(name))
+        };
+        self.commands.contains(name) || trials.any(is_on_trial)
+    }
+
+    pub(super) fn entry(&self, name: &PluginName) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.plugin.name == *name)
+    }
+
+    pub(super) fn find(&self, name: &PluginName, conversation: &Conversation, attempts: u32) -> Option<Version> {
+        Some(self.entry(name)?.version(conversation, attempts))
+    }
+
+    /// Who is offered the event: one update, or the messages of an album and, apart, the album as a whole. A plugin that
+    /// asks for this album is not asked about its messages. `state_of` answers with the name of the plugin's open state
+    /// in the event's conversation; it is asked at most once per plugin, and only where a filter depends on it.
     pub(super) fn candidates<E>(
         &self,
-        facts: &Facts<'_>,
+        messages: &[Facts<'_>],
+        album: Option<&Facts<'_>>,
         mut state_of: impl FnMut(&Plugin) -> Result<Option<String>, E>,
     ) -> Result<Vec<Candidate>, E> {
-        let is_known_command = facts.command.is_some_and(|name| self.commands.contains(name));
         let (mut observers, mut holders, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        for Entry { plugin, .. } in &self.entries {
+        // Its messages are of the same conversation.
+        let Some(any) = album.or(messages.first()) else { return Ok(Vec::new()) };
+        for entry in &self.entries {
+            let version = entry.version_for(any);
+            let plugin = &version.plugin;
             let mut state = None;
-            let (mut observing, mut taking, mut holds) = (Vec::new(), Vec::new(), false);
-            for (place, filter) in (0..).zip(&plugin.manifest.filters) {
-                if !matches(filter, facts, is_known_command) {
-                    continue;
+            let mut is_open = |filter: &Filter| {
+                if state.is_none() {
+                    state = Some(state_of(plugin)?);
                 }
-                let depends_on_state = !filter.states.is_empty();
-                if depends_on_state {
-                    if state.is_none() {
-                        state = Some(state_of(plugin)?);
-                    }
-                    let open = state.as_ref().and_then(Option::as_ref);
-                    if !open.is_some_and(|open| filter.states.contains(open)) {
-                        continue;
-                    }
-                }
-                if filter.observe {
-                    observing.push(place);
-                } else {
-                    taking.push(place);
-                    holds |= depends_on_state;
-                }
+                let open = state.as_ref().and_then(Option::as_ref);
+                Ok(open.is_some_and(|open| filter.states.contains(open)))
+            };
+            let mut found = Found::default();
+            if let Some(album) = album {
+                found.look(plugin, |filter| self.matches(filter, album), &mut is_open)?;
             }
-            if !observing.is_empty() {
-                observers.push(Candidate { plugin: plugin.clone(), observes: true, matched: observing });
+            let is_whole = !found.is_empty();
+            if !is_whole {
+                found.look(plugin, |filter| messages.iter().any(|facts| self.matches(filter, facts)), &mut is_open)?;
             }
-            if !taking.is_empty() {
-                let rank = if holds { &mut holders } else { &mut others };
-                rank.push(Candidate { plugin: plugin.clone(), observes: false, matched: taking });
+            if !found.observing.is_empty() {
+                let matched = found.observing;
+                let version = version.clone();
+                observers.push(Candidate { version, observes: true, album: is_whole, matched });
+            }
+            if !found.taking.is_empty() {
+                let rank = if found.holds { &mut holders } else { &mut others };
+                let matched = found.taking;
+                rank.push(Candidate { version, observes: false, album: is_whole, matched });
             }
         }
         observers.append(&mut holders);
         observers.append(&mut others);
         Ok(observers)
     }
-}
 
-/// The kinds that can match a filter. One that names none but looks at callback data can only match those that
-/// have such data, and so on.
-fn wanted_kinds(filter: &Filter) -> Vec<&str> {
-    if !filter.kinds.is_empty() {
-        filter.kinds.iter().map(String::as_str).collect()
-    } else if filter.callback_prefix.is_some() {
-        vec!["callback_query"]
-    } else if !filter.commands.is_empty() {
-        vec!["message", "channel_post", "business_message"]
-    } else {
-        UPDATE_KINDS.to_vec()
+    /// The plugin's observing filters that one message of an album matches.
+    pub(super) fn observed_by<E>(
+        &self,
+        plugin: &Arc<Plugin>,
+        facts: &Facts<'_>,
+        mut state_of: impl FnMut(&Plugin) -> Result<Option<String>, E>,
+    ) -> Result<Vec<u32>, E> {
+        let mut found = Found::default();
+        found.look(plugin, |filter| self.matches(filter, facts), &mut |filter| {
+            Ok(state_of(plugin)?.is_some_and(|open| filter.states.contains(&open)))
+        })?;
+        Ok(found.observing)
+    }
+
+    /// Everything but the state.
+    fn matches(&self, filter: &Filter, facts: &Facts<'_>) -> bool {
+        matches(filter, facts, filter.plain_text && self.has_command(facts))
     }
 }
 
@@ -139,13 +253,70 @@ pub(super) fn matches(filter: &Filter, facts: &Facts<'_>, is_known_command: bool
     let any_or = |list: &[String], value: Option<&str>| {
         list.is_empty() || value.is_some_and(|value| list.iter().any(|item| item == value))
     };
-    any_or(&filter.kinds, Some(&view.kind))
+    (if facts.album { asks_for_albums(filter) } else { any_or(&filter.kinds, Some(&view.kind)) })
         && any_or(&filter.chat_types, view.chat_type.as_deref())
-        && any_or(&filter.commands, facts.command)
+        && any_or(&filter.commands, facts.command.as_deref())
         && (!filter.plain_text || (view.text.is_some() && !is_known_command))
         && filter
             .callback_prefix
             .as_deref()
             .is_none_or(|prefix| view.callback_data.as_deref().is_some_and(|data| data.starts_with(prefix)))
         && filter.text_regex.as_ref().is_none_or(|regex| view.text.as_deref().is_some_and(|text| regex.is_match(text)))
+}
+
+/// The filters of one plugin that match.
+#[derive(Default)]
+struct Found {
+    observing: Vec<u32>,
+    taking: Vec<u32>,
+    /// One of those that take depends on an open state.
+    holds: bool,
+}
+
+impl Found {
+    fn look<E>(
+        &mut self,
+        plugin: &Plugin,
+        matches: impl Fn(&Filter) -> bool,
+        is_open: &mut dyn FnMut(&Filter) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        for (place, filter) in (0..).zip(&plugin.manifest.filters) {
+            let depends_on_state = !filter.states.is_empty();
+            if !matches(filter) || (depends_on_state && !is_open(filter)?) {
+                continue;
+            }
+            if filter.observe {
+                self.observing.push(place);
+            } else {
+                self.taking.push(place);
+                self.holds |= depends_on_state;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.observing.is_empty() && self.taking.is_empty()
+    }
+}
+
+/// Only where it says so: other filters see an album's messages.
+pub(super) fn asks_for_albums(filter: &Filter) -> bool {
+    filter.kinds.iter().any(|kind| kind == ALBUM)
+}
+
+/// The kinds that can match a filter. One that names none but looks at callback data can only match those that
+/// have such data, and so on.
+fn wanted_kinds(filter: &Filter) -> Vec<&str> {
+    const NEW_MESSAGES: [&str; 3] = ["message", "channel_post", "business_message"];
+    if !filter.kinds.is_empty() {
+        let of = |kind| if kind == ALBUM { NEW_MESSAGES.to_vec() } else { vec![kind] };
+        filter.kinds.iter().flat_map(|kind| of(kind.as_str())).collect()
+    } else if filter.callback_prefix.is_some() {
+        vec!["callback_query"]
+    } else if !filter.commands.is_empty() {
+        NEW_MESSAGES.to_vec()
+    } else {
+        UPDATE_KINDS.to_vec()
+    }
 }

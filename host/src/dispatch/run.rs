@@ -2,7 +2,8 @@
 //!
 //! Whatever happens, exactly one of five things has been committed at the end: the effects, a counted failed
 //! attempt, a dead letter, the event's removal since it came too late, or nothing at all (then the event is still
-//! waiting as it was).
+//! waiting as it was). Each of these commits reads the event's row, so an event that somebody else has settled meanwhile
+//! (its user has ended the conversation, a hanging run was given up) is settled once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
@@ -12,23 +13,33 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use futures_util::FutureExt;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
 
-use super::age;
+use super::album::{Album, Member, Patience};
+use super::breaker::Breaker;
+use super::claims::{Claims, Run, Why};
+use super::expiry as expiry_task;
 use super::hot::HotKeys;
+use super::offer::Offered;
+use super::own;
 use super::rehearse::{self, Witness};
-use super::routes::{Candidate, Facts, Routes};
+use super::routes::{Routes, Version};
+use super::{Notice, age};
 use crate::backoff;
 use crate::clock::unix_millis;
-use crate::domain::{BotId, Conversation, Lane, PluginName, UpdateView};
-use crate::plugin::{self, Invocation, Journal, Outbound, Plugin, RunError, Verdict};
+use crate::config::OnCrash;
+use crate::domain::{BotId, Conversation, EventLane, PluginName, UpdateView};
+use crate::plugin::{Invocation, Journal, Outbound, Plugin, RunError, Verdict};
 use crate::sender::{Sender, is_chat_action};
 use crate::store::rows::dead::{self, DeadRow};
-use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::outbox::{self, OutboxRow};
-use crate::store::rows::{prefix_end, timer};
-use crate::store::{self, Commit, CommitError, Op, Store, Tx};
+use crate::store::rows::{broadcast, expiry, prefix_end, timer};
+use crate::store::{self, Commit, CommitError, Held, Op, Store, Tx};
+
+/// How long a message rests while it is looked at as an order.
+const ORDERED: Duration = Duration::from_millis(50);
 
 /// What every run needs.
 pub(super) struct Context {
@@ -44,10 +55,21 @@ pub(super) struct Context {
     pub(super) hot: HotKeys,
     /// Plugins whose events wait.
     pub(super) paused: ArcSwap<BTreeSet<PluginName>>,
+    /// Plugins that have failed of late.
+    pub(super) breakers: Mutex<HashMap<PluginName, Breaker>>,
+    pub(super) notices: mpsc::UnboundedSender<Notice>,
+    /// Told when what had to wait for a plugin is to be looked at again.
+    pub(super) resumed: Arc<Notify>,
     /// Direct calls that events have already made, so that another attempt does not repeat them. Those of runs that
     /// only look on are apart: a plugin may see an event both ways.
     pub(super) journals: Mutex<HashMap<(u64, bool), Journal>>,
+    /// Told of new timers, and of other plugins that serve.
     pub(super) timer_set: Arc<Notify>,
+    pub(super) claims: Claims,
+    pub(super) patience: Patience,
+    /// What a user is told whose conversation was ended, where the plugin has no words for it.
+    pub(super) cancel_reply: String,
+    pub(super) expiry: Arc<expiry_task::Alarm>,
     pub(super) witness: Witness,
 }
 
@@ -62,41 +84,49 @@ pub(super) enum Outcome {
     Paused,
     /// To be tried (again) after this time.
     Rest(Duration),
+    /// As [`Outcome::Done`], and these other lanes need to rest no longer.
+    Freed { more: bool, lanes: Vec<EventLane> },
 }
 
 /// Why an event was not handled this time.
 pub(super) struct Failure {
-    plugin: PluginName,
-    version: String,
-    reason: String,
+    pub(super) plugin: PluginName,
+    pub(super) version: String,
+    pub(super) reason: String,
     backtrace: String,
     retry: bool,
     /// Not a failure of anybody: the plugin is paused.
     paused: bool,
+    /// The plugin is to be paused for it.
+    pauses: bool,
 }
 
 /// The first event of a lane.
 pub(super) struct Head {
     pub(super) key: Vec<u8>,
-    pub(super) lane: Lane,
+    pub(super) lane: EventLane,
     pub(super) number: u64,
     pub(super) value: Bytes,
     pub(super) more: bool,
+    /// The other messages, where it is an album that is handled whole.
+    pub(super) rest: Vec<Member>,
+}
+
+/// An attempt without an error of the store.
+enum Handled {
+    Done,
+    Superseded,
+    Ordered,
 }
 
 impl Context {
     /// Handles the event at the head of a lane.
-    pub(super) async fn turn(&self, lane: Lane) -> Result<Outcome, store::Error> {
-        let Some(head) = self.head(lane)? else { return Ok(Outcome::Empty) };
-        let mut row = match InboxRow::decode(&head.value) {
+    pub(super) async fn turn(&self, turn: u64, lane: EventLane) -> Result<Outcome, store::Error> {
+        let Some(mut head) = self.head(lane)? else { return Ok(Outcome::Empty) };
+        let row = match InboxRow::decode(&head.value) {
             Ok(row) => row,
             Err(error) => {
-                let row = InboxRow {
-                    attempts: 0,
-                    not_before: 0,
-                    received: unix_millis(),
-                    event: StoredEvent::Update(head.value.to_vec()),
-                };
+                let row = InboxRow::new(StoredEvent::Update(head.value.to_vec()), unix_millis());
                 let failure = Failure::of_host(format!("the stored event can't be read: {error}"));
                 return self.set_aside(&head, row, failure).await;
             }
@@ -109,12 +139,37 @@ impl Context {
         {
             return self.drop_expired(&head, &row, &kind).await;
         }
-        let handled = AssertUnwindSafe(self.handle(&head, &row)).catch_unwind().await;
+        if let StoredEvent::Cancel { lane, ended } = row.event {
+            return self.control(&head, lane, ended).await;
+        }
+        if let Some(rest) = self.make_way(lane, &row.event).await? {
+            return Ok(Outcome::Rest(rest));
+        }
+        let album = self.album_at(&head, &row)?;
+        if let Some(album) = &album {
+            if let Some(rest) = album.left(&self.patience) {
+                return Ok(Outcome::Rest(rest));
+            }
+            (head.rest, head.more) = (album.rest.clone(), true);
+        }
+        let (_held, told) = self.claims.take(turn, lane, head.number);
+        let handled = AssertUnwindSafe(self.handle(&head, &row, album.as_ref())).catch_unwind();
+        let handled = tokio::select! {
+            biased;
+            handled = handled => handled,
+            Ok(why) = told => match why {
+                Why::Cancelled => Ok(Ok(Err(Failure::cancelled(self.claims.run_of(turn))))),
+                Why::Wedged => Ok(Ok(Err(self.hung(self.claims.run_of(turn), head.number, &row)))),
+            },
+        };
         let failure = match handled {
-            Ok(Ok(Ok(()))) => {
+            Ok(Ok(Ok(Handled::Done))) => {
                 self.forget_journal(head.number);
                 return Ok(Outcome::Done { more: head.more });
             }
+            Ok(Ok(Ok(Handled::Superseded))) => return Ok(Outcome::Done { more: true }),
+            // Short, since the order may have been decided while this turn ended.
+            Ok(Ok(Ok(Handled::Ordered))) => return Ok(Outcome::Rest(ORDERED)),
             Ok(Ok(Err(failure))) if failure.paused => {
                 tracing::debug!(plugin = %failure.plugin, event = head.number, ?lane, "an event waits for a paused plugin");
                 return Ok(Outcome::Paused);
@@ -123,6 +178,26 @@ impl Context {
             Ok(Err(error)) => return Err(error),
             Err(_) => Failure::of_host("the host panicked; its log says where".to_owned()),
         };
+        self.fail(head, row, failure).await
+    }
+
+    /// Gives up a turn that hangs, so that its lane goes on. Should it ever come back, it finds its event settled.
+    pub(super) async fn give_up(&self, lane: EventLane, event: u64, run: Run) -> Result<Outcome, store::Error> {
+        let Some(head) = self.head(lane)?.filter(|head| head.number == event) else {
+            return Ok(Outcome::Done { more: true });
+        };
+        let Ok(row) = InboxRow::decode(&head.value) else { return Ok(Outcome::Done { more: true }) };
+        let head = self.with_album(head, &row)?;
+        let failure = self.hung(Some(run), event, &row);
+        self.fail(head, row, failure).await
+    }
+
+    /// Counts a failed attempt, or sets the event aside.
+    async fn fail(&self, head: Head, mut row: InboxRow, failure: Failure) -> Result<Outcome, store::Error> {
+        if failure.pauses {
+            return self.pause_after_crash(&head, &failure).await;
+        }
+        let lane = head.lane;
         row.attempts += 1;
         tracing::warn!(
             plugin = %failure.plugin, version = failure.version, event = head.number, ?lane, attempt = row.attempts,
@@ -137,195 +212,116 @@ impl Context {
             // It would be too late for another attempt; a failure is kept all the same, for whoever mends it.
             return self.set_aside(&head, row, failure).await;
         }
-        let ops = vec![Op::Put { key: head.key, value: row.encode() }];
-        self.must_commit(Commit { ops, ..Commit::default() }).await?;
+        if !self.settle(&head, |tx| tx.put(head.key.clone(), row.encode())).await? {
+            return Ok(Outcome::Done { more: true });
+        }
         metrics::counter!("botyard_events_total", "outcome" => "retried").increment(1);
         Ok(Outcome::Rest(rest))
     }
 
-    fn head(&self, lane: Lane) -> Result<Option<Head>, store::Error> {
+    /// With the rest of its album, if it is the first of one.
+    pub(super) fn with_album(&self, head: Head, row: &InboxRow) -> Result<Head, store::Error> {
+        let rest = self.album_at(&head, row)?.map_or_else(Vec::new, |album| album.rest);
+        Ok(Head { more: head.more || !rest.is_empty(), rest, ..head })
+    }
+
+    pub(super) fn head(&self, lane: EventLane) -> Result<Option<Head>, store::Error> {
         let from = inbox::lane_prefix(self.bot, lane);
         let mut rows = self.store.range(&from, &prefix_end(&from), 2)?.into_iter();
         let Some((key, value)) = rows.next() else { return Ok(None) };
         let number = inbox::parse_key(&key).map_or(0, |(_, number)| number);
-        Ok(Some(Head { key: key.to_vec(), lane, number, value, more: rows.next().is_some() }))
+        Ok(Some(Head { key: key.to_vec(), lane, number, value, more: rows.next().is_some(), rest: Vec::new() }))
     }
 
     /// Runs the plugins and commits, again and again while others change what was read.
-    async fn handle(&self, head: &Head, row: &InboxRow) -> Result<Result<(), Failure>, store::Error> {
+    async fn handle(
+        &self,
+        head: &Head,
+        row: &InboxRow,
+        album: Option<&Album>,
+    ) -> Result<Result<Handled, Failure>, store::Error> {
         let mut contended = BTreeSet::new();
         loop {
             let guards = self.hot.lock(&contended).await;
-            let tx = match self.run_plugins(head, row).await? {
-                Ok(tx) => tx,
+            let mut tx = match self.run_plugins(head, row, album, unix_millis()).await? {
+                Ok(Offered::Settled(tx)) => tx,
+                Ok(Offered::Split) => match album {
+                    Some(album) => self.split_album(head, row, album)?,
+                    None => return Ok(Ok(Handled::Superseded)),
+                },
+                Ok(Offered::Superseded) => return Ok(Ok(Handled::Superseded)),
+                Ok(Offered::Ordered) => return Ok(Ok(Handled::Ordered)),
                 Err(failure) => return Ok(Err(failure)),
             };
-            let result = self.store.commit(self.with_notices(tx)).await;
+            let held = tx.take_held();
+            let mut commit = tx.into_commit();
+            self.answer(&mut commit, row, head.number);
+            let result = self.store.commit(self.with_notices(commit, held)).await;
             drop(guards);
             match result {
-                Ok(_) => return Ok(Ok(())),
+                Ok(_) => {
+                    self.answered(row);
+                    return Ok(Ok(Handled::Done));
+                }
                 Err(CommitError::Conflict { key }) => {
                     metrics::counter!("botyard_commit_conflicts_total").increment(1);
                     contended.insert(key);
+                    self.sender.chats().pause_while_moving().await;
                 }
                 Err(CommitError::Store(error)) => return Err(error),
             }
         }
     }
 
-    /// Offers the event to the plugins until one takes it. The transaction holds the effects of all runs, and the
-    /// end of the event itself.
-    pub(super) async fn run_plugins(&self, head: &Head, row: &InboxRow) -> Result<Result<Tx, Failure>, store::Error> {
-        let mut tx = Tx::new(&self.store);
-        tx.delete(head.key.clone());
-        let now = unix_millis();
-        let mut invocation = Invocation {
-            id: head.number,
-            attempt: row.attempts + 1,
-            now,
-            seed: seed(self.bot, head.number),
-            conversation: Conversation::default(),
-            lane: head.lane,
-            bot: self.bot,
-            journal: self.journal(head.number, false),
-            matched: Vec::new(),
-            event: plugin::Event::Other((String::new(), String::new())),
-        };
-        let (routes, paused) = (self.routes.load_full(), self.paused.load_full());
-        let raw = match &row.event {
-            StoredEvent::Update(raw) => raw,
-            StoredEvent::Timer { plugin, conversation, id, name, payload, due } => {
-                let Some(plugin) = routes.find(plugin) else {
-                    return Ok(Err(Failure::of_host(format!(
-                        "plugin `{plugin}`, which set this timer, is not configured"
-                    ))));
-                };
-                if paused.contains(&plugin.name) {
-                    return Ok(Err(Failure::paused(&plugin.name)));
-                }
-                invocation.conversation = *conversation;
-                invocation.event = plugin::Event::Timer(plugin::Timer {
-                    id: *id,
-                    name: name.clone(),
-                    payload: payload.clone(),
-                    due: *due,
-                });
-                let (tx, result) = self.run(plugin, &invocation, tx, false).await;
-                return Ok(result.map(|_| tx));
-            }
-        };
-        let raw = String::from_utf8_lossy(raw);
-        let view = match UpdateView::parse(&raw) {
-            Ok(view) => view,
-            Err(error) => return Ok(Err(Failure::of_host(format!("the update can't be read: {error}")))),
-        };
-        let username = self.username.load();
-        let command = view.command().filter(|command| command.is_for(username.as_deref().map(String::as_str)));
-        let command_name = command.map(|command| command.name.to_ascii_lowercase());
-        let facts = Facts { view: &view, command: command_name.as_deref() };
-        let candidates = routes.candidates(&facts, |plugin| self.open_state(&mut tx, plugin, &view, now))?;
-        if candidates.is_empty() {
-            metrics::counter!("botyard_events_total", "outcome" => "unrouted").increment(1);
-            return Ok(Ok(tx));
-        }
-        // Whoever would be asked first; so that waiting costs no run, of an observer say.
-        if let Some(first) = candidates.iter().find(|candidate| !candidate.observes)
-            && paused.contains(&first.plugin.name)
-        {
-            return Ok(Err(Failure::paused(&first.plugin.name)));
-        }
-        invocation.event = plugin::Event::Update(plugin::Update {
-            id: view.id.map_or(0, |id| id.0),
-            kind: view.kind.clone().into_owned(),
-            chat_id: view.chat.map(|id| id.0),
-            chat_type: view.chat_type.as_deref().map(str::to_owned),
-            thread_id: view.thread.map(|id| id.0),
-            message_id: view.message_id,
-            user_id: view.user.map(|id| id.0),
-            locale: view.language.as_deref().unwrap_or(&self.default_locale).to_owned(),
-            text: view.text.as_deref().map(str::to_owned),
-            command: command
-                .zip(command_name.clone())
-                .map(|(command, name)| plugin::Command { name, args: command.args.to_owned() }),
-            callback_data: view.callback_data.as_deref().map(str::to_owned),
-            raw: raw.clone().into_owned(),
-        });
-        for Candidate { plugin, observes, matched } in candidates {
-            if paused.contains(&plugin.name) {
-                if observes {
-                    // As with one that fails: who only looks on must not keep the event from those that handle it.
-                    continue;
-                }
-                return Ok(Err(Failure::paused(&plugin.name)));
-            }
-            invocation.conversation = conversation(&plugin, &view);
-            invocation.matched = matched;
-            invocation.journal = self.journal(head.number, observes);
-            let before = tx.savepoint();
-            let (after, result) = self.run(&plugin, &invocation, tx, observes).await;
-            tx = after;
-            match result {
-                Ok(Verdict::Done) if !observes => {
-                    metrics::counter!("botyard_events_total", "outcome" => "handled").increment(1);
-                    return Ok(Ok(tx));
-                }
-                Ok(Verdict::Done) => {}
-                Ok(Verdict::Pass) => tx.roll_back(before),
-                Err(failure) if observes => {
-                    // Who only looks on must not keep the event from those that handle it.
-                    tracing::warn!(plugin = %failure.plugin, event = head.number, reason = failure.reason, "an observer failed");
-                    tx.roll_back(before);
-                }
-                Err(failure) => return Ok(Err(failure)),
-            }
-        }
-        metrics::counter!("botyard_events_total", "outcome" => "passed").increment(1);
-        Ok(Ok(tx))
-    }
-
-    async fn run(
+    pub(super) async fn run(
         &self,
-        plugin: &Arc<Plugin>,
-        invocation: &Invocation,
+        version: &Version,
+        invocation: &mut Invocation,
         tx: Tx,
         observes: bool,
     ) -> (Tx, Result<Verdict, Failure>) {
+        let plugin = &version.plugin;
+        invocation.on_trial = version.is_on_trial();
+        let began = Instant::now();
+        let run = Run {
+            plugin: plugin.name.clone(),
+            version: plugin.version.to_string(),
+            conversation: invocation.conversation,
+            began,
+            due: began + plugin.limits().time,
+        };
+        self.claims.set_run(invocation.id, Some(run));
         let report = plugin.run(invocation, tx, self.outbound.clone()).await;
+        self.claims.set_run(invocation.id, None);
         rehearse::note(&self.witness, plugin, invocation, &report, observes);
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
         }
         metrics::histogram!("botyard_run_cpu_seconds", "plugin" => plugin.name.as_str().to_owned())
             .record(report.cpu.as_secs_f64());
-        let result = report.result.map_err(|error| Failure::of_plugin(plugin, error));
+        self.note(version, invocation.id, report.cpu, &report.result);
+        let result = report.result.map_err(|error| Failure::of_plugin(version, error));
         (report.tx, result)
-    }
-
-    fn open_state(
-        &self,
-        tx: &mut Tx,
-        plugin: &Plugin,
-        view: &UpdateView<'_>,
-        now: u64,
-    ) -> Result<Option<String>, store::Error> {
-        let key = fsm::key(self.bot, &plugin.name, &conversation(plugin, view));
-        // Recorded as read: if another run changes the state meanwhile, this routing was wrong.
-        let Some(value) = tx.get(&key)? else { return Ok(None) };
-        Ok(StateRow::decode(&value).ok().filter(|row| !row.is_expired(now)).map(|row| row.name))
     }
 
     /// The commit, with what is to be told to the sender and the timers once it is durable. Chat actions are told of, but
     /// not stored: nobody wants to see them later.
-    fn with_notices(&self, tx: Tx) -> Commit {
-        let mut commit = tx.into_commit();
+    pub(super) fn with_notices(&self, mut commit: Commit, held: Vec<Held>) -> Commit {
         let mut rows = Vec::new();
         let mut place = 0;
         let mut sets_timer = false;
+        let mut broadcasts = false;
+        let mut first_end = u64::MAX;
         let mut actions = Vec::new();
-        commit.ops.retain(|op| {
+        commit.ops.retain_mut(|op| {
             match op {
                 Op::Append { prefix, value } => {
                     if let Some((lane, row)) = outbox::parse_lane_prefix(prefix).zip(OutboxRow::decode(value).ok()) {
+                        let chats_own = self.sender.chats().lane(lane);
+                        if chats_own != lane {
+                            *prefix = outbox::lane_prefix(self.bot, chats_own);
+                        }
+                        let lane = chats_own;
                         if is_chat_action(&row.method) {
                             actions.push(row.params);
                             return false;
@@ -334,13 +330,19 @@ impl Context {
                     }
                     place += 1;
                 }
-                Op::Put { key, .. } => sets_timer |= timer::parse_key(key).is_some(),
+                Op::Put { key, .. } => {
+                    sets_timer |= timer::parse_key(key).is_some();
+                    broadcasts |= broadcast::is_wish(key);
+                    first_end = first_end.min(expiry::parse_key(key).map_or(u64::MAX, |(due, _)| due));
+                }
                 Op::Delete { .. } => {}
             }
             true
         });
-        if sets_timer || !rows.is_empty() || !actions.is_empty() {
+        let tells = sets_timer || broadcasts || first_end < u64::MAX;
+        if tells || !rows.is_empty() || !actions.is_empty() || !held.is_empty() {
             let sender = self.sender.clone();
+            let alarm = self.expiry.clone();
             let timer_set = sets_timer.then(|| self.timer_set.clone());
             commit.on_durable =
                 Some(Box::new(move |numbers| {
@@ -348,6 +350,11 @@ impl Context {
                         numbers.get(place).map(|&number| (lane, number, priority))
                     }));
                     sender.act(actions);
+                    drop(held);
+                    if broadcasts {
+                        sender.broadcasts_changed();
+                    }
+                    alarm.set(first_end);
                     if let Some(timer_set) = timer_set {
                         timer_set.notify_one();
                     }
@@ -359,17 +366,22 @@ impl Context {
     async fn drop_expired(&self, head: &Head, row: &InboxRow, kind: &str) -> Result<Outcome, store::Error> {
         let age = Duration::from_millis(unix_millis().saturating_sub(row.received));
         tracing::debug!(event = head.number, lane = ?head.lane, kind, ?age, "an event came too late to matter and is dropped");
-        let ops = vec![Op::Delete { key: head.key.clone() }];
-        self.must_commit(Commit { ops, ..Commit::default() }).await?;
+        self.end(head, row, |tx| tx.delete(head.key.clone())).await?;
         metrics::counter!("botyard_events_total", "outcome" => "expired").increment(1);
         Ok(Outcome::Done { more: head.more })
     }
 
-    async fn set_aside(&self, head: &Head, row: InboxRow, failure: Failure) -> Result<Outcome, store::Error> {
+    pub(super) async fn set_aside(
+        &self,
+        head: &Head,
+        row: InboxRow,
+        failure: Failure,
+    ) -> Result<Outcome, store::Error> {
         tracing::error!(
             plugin = %failure.plugin, version = failure.version, event = head.number, lane = ?head.lane,
             attempts = row.attempts, reason = failure.reason, "an event became a dead letter"
         );
+        let end = own::end_of(self.bot, &row.event);
         let dead = DeadRow {
             lane: head.lane,
             at: unix_millis(),
@@ -378,27 +390,72 @@ impl Context {
             version: failure.version,
             reason: failure.reason,
             backtrace: failure.backtrace,
-            event: row.event,
+            event: row.event.clone(),
+            rest: head.rest.iter().map(|member| member.raw.clone()).collect(),
         };
-        let ops = vec![
-            Op::Delete { key: head.key.clone() },
-            Op::Append { prefix: dead::bot_prefix(self.bot), value: dead.encode() },
-        ];
-        self.must_commit(Commit { ops, ..Commit::default() }).await?;
-        self.forget_journal(head.number);
-        metrics::counter!("botyard_events_total", "outcome" => "dead").increment(1);
+        let ended = self.end(head, &row, |tx| {
+            tx.delete(head.key.clone());
+            for member in &head.rest {
+                tx.delete(member.key.clone());
+            }
+            tx.append(dead::bot_prefix(self.bot), dead.encode());
+            if let Some(key) = end {
+                tx.delete(key);
+            }
+        });
+        if ended.await? {
+            self.forget_journal(head.number);
+            metrics::counter!("botyard_events_total", "outcome" => "dead").increment(1);
+        }
         Ok(Outcome::Done { more: head.more })
     }
 
+    /// Commits the end of an event that nobody has handled. False where somebody else has settled it.
+    async fn end(&self, head: &Head, row: &InboxRow, write: impl FnOnce(&mut Tx)) -> Result<bool, store::Error> {
+        let ended = self.settle_with(head, write, |commit| {
+            self.answer(commit, row, head.number);
+        });
+        let ended = ended.await?;
+        if ended {
+            self.answered(row);
+        }
+        Ok(ended)
+    }
+
+    /// Commits what puts an event off, or does away with an order. False where somebody else has settled it.
+    pub(super) async fn settle(&self, head: &Head, write: impl FnOnce(&mut Tx)) -> Result<bool, store::Error> {
+        self.settle_with(head, write, |_| {}).await
+    }
+
+    async fn settle_with(
+        &self,
+        head: &Head,
+        write: impl FnOnce(&mut Tx),
+        complete: impl FnOnce(&mut Commit),
+    ) -> Result<bool, store::Error> {
+        let mut tx = Tx::new(&self.store);
+        if !is_there(&mut tx, head)? {
+            return Ok(false);
+        }
+        write(&mut tx);
+        let mut commit = tx.into_commit();
+        complete(&mut commit);
+        match self.store.commit(self.with_notices(commit, Vec::new())).await {
+            Ok(_) => Ok(true),
+            Err(CommitError::Conflict { .. }) => Ok(false),
+            Err(CommitError::Store(error)) => Err(error),
+        }
+    }
+
     /// A commit that read nothing, so that nothing can be in its way.
-    async fn must_commit(&self, commit: Commit) -> Result<(), store::Error> {
+    pub(super) async fn must_commit(&self, commit: Commit) -> Result<(), store::Error> {
         match self.store.commit(commit).await {
             Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
             Err(CommitError::Store(error)) => Err(error),
         }
     }
 
-    fn journal(&self, event: u64, observes: bool) -> Journal {
+    pub(super) fn journal(&self, event: u64, observes: bool) -> Journal {
         let journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
         journals.get(&(event, observes)).cloned().unwrap_or_default()
     }
@@ -415,24 +472,44 @@ impl Context {
 }
 
 impl Failure {
-    /// In words.
-    pub(super) fn reason(self) -> String {
-        self.reason
+    /// What no further attempt would change.
+    pub(super) fn of_host(reason: String) -> Self {
+        let (version, backtrace) = (String::new(), String::new());
+        Self { plugin: PluginName::new(""), version, reason, backtrace, retry: false, paused: false, pauses: false }
     }
 
-    /// What no further attempt would change.
-    fn of_host(reason: String) -> Self {
-        let (version, backtrace) = (String::new(), String::new());
-        Self { plugin: PluginName::new(""), version, reason, backtrace, retry: false, paused: false }
+    /// Its user has ended it.
+    pub(super) fn cancelled(run: Option<Run>) -> Self {
+        Self::of_run(run, "its user has ended the conversation while it was handled")
+    }
+
+    /// Of a version that does not serve any more.
+    pub(super) fn hung(run: Option<Run>) -> Self {
+        Self { retry: true, ..Self::of_run(run, "it hung far beyond `limits.time`, and the watchdog has ended it") }
+    }
+
+    fn of_run(run: Option<Run>, reason: &str) -> Self {
+        let failure = Self::of_host(reason.to_owned());
+        match run {
+            Some(Run { plugin, version, .. }) => Self { plugin, version, ..failure },
+            None => failure,
+        }
     }
 
     /// No attempt was made.
-    fn paused(plugin: &PluginName) -> Self {
+    pub(super) fn paused(plugin: &PluginName) -> Self {
         Self { plugin: plugin.clone(), retry: true, paused: true, ..Self::of_host("it is paused".to_owned()) }
     }
 
-    fn of_plugin(plugin: &Plugin, error: RunError) -> Self {
-        let retry = !matches!(error, RunError::Refused { retry: false, .. });
+    pub(super) fn of_plugin(version: &Version, error: RunError) -> Self {
+        let plugin = &version.plugin;
+        let (retry, pauses) = match &error {
+            // What follows is the version's before it to say, or its fault when this one has proven itself.
+            _ if version.is_on_trial() => (true, false),
+            RunError::Refused { retry, .. } => (*retry, false),
+            RunError::Host(_) => (true, false),
+            _ => (version.on_crash != OnCrash::Skip, version.on_crash == OnCrash::Pause),
+        };
         Self {
             plugin: plugin.name.clone(),
             version: plugin.version.to_string(),
@@ -443,16 +520,40 @@ impl Failure {
             },
             retry,
             paused: false,
+            pauses,
         }
     }
 }
 
-fn conversation(plugin: &Plugin, view: &UpdateView<'_>) -> Conversation {
+/// Whether the event still waits as it was found. Recorded as read.
+fn is_there(tx: &mut Tx, head: &Head) -> Result<bool, store::Error> {
+    if tx.get(&head.key)?.as_ref() != Some(&head.value) {
+        return Ok(false);
+    }
+    for member in &head.rest {
+        if tx.get(&member.key)?.as_ref() != Some(&member.value) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The end of the event itself, in the commit of what it brings about.
+pub(super) fn take_event(tx: &mut Tx, head: &Head) -> Result<bool, store::Error> {
+    let is_there = is_there(tx, head)?;
+    tx.delete(head.key.clone());
+    for member in &head.rest {
+        tx.delete(member.key.clone());
+    }
+    Ok(is_there)
+}
+
+pub(super) fn conversation(plugin: &Plugin, view: &UpdateView<'_>) -> Conversation {
     Conversation::of(plugin.manifest.key, view.chat, view.user, view.thread)
 }
 
 /// The same for every attempt at an event, and different from one event to the next.
-fn seed(bot: BotId, number: u64) -> u64 {
+pub(super) fn seed(bot: BotId, number: u64) -> u64 {
     // SplitMix64's finalizer.
     let mut z = number.wrapping_add(bot.0.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

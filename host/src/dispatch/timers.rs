@@ -1,33 +1,48 @@
 //! Turns timers that have come due into events.
 //!
-//! A timer lies in the store until its time; then one commit takes it out and puts its event into the inbox. What
-//! came due while the host was down fires at the start.
+//! A timer lies in the store until its time; then one commit takes it out, or moves it to its next time, and puts its
+//! event into the inbox. What came due while the host was down fires at the start, a recurring one as its rule says.
+//! While an event of a recurring timer waits to be handled, no other is put behind it: a plugin that is slow, or paused
+//! for days, finds one.
 
+mod declared;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
+use super::routes::Routes;
+use super::run::Context;
 use crate::clock::{self, unix_millis};
-use crate::domain::{BotId, Lane};
+use crate::domain::EventLane;
+use crate::recurrence::Recurrence;
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::prefix_end;
-use crate::store::rows::timer::{self, TimerRow};
-use crate::store::{self, Commit, CommitError, Op, Read, Store};
+use crate::store::rows::timer::{self, Repeat, TimerRow};
+use crate::store::{self, Commit, CommitError, Op, Read};
 
 /// Looks again at least this often, so that a wall clock that was set forward is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
-/// Runs until told to stop. `changed` is notified when a commit has set a timer.
+/// Runs until told to stop. `timer_set` of the context is notified when a commit has set a timer, and when other plugins
+/// serve.
 pub(super) async fn run(
-    store: Store,
-    bot: BotId,
-    arrivals: mpsc::UnboundedSender<Vec<Lane>>,
-    changed: &Notify,
+    context: Arc<Context>,
+    arrivals: mpsc::UnboundedSender<Vec<EventLane>>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let mut served: Option<Arc<Routes>> = None;
     let mut clock = clock::moves();
     loop {
-        let sleep = match fire_due(&store, bot, &arrivals).await {
+        let routes = context.routes.load_full();
+        if !served.as_ref().is_some_and(|served| Arc::ptr_eq(served, &routes)) {
+            match declared::keep(&context.store, context.bot, &routes).await {
+                Ok(()) => served = Some(routes),
+                Err(error) => tracing::error!(%error, "the schedules that plugins declare can't be kept"),
+            }
+        }
+        let sleep = match fire_due(&context, &arrivals).await {
             Ok(next) => next.map_or(LONGEST_SLEEP, |due| Duration::from_millis(due.saturating_sub(unix_millis()))),
             Err(error) => {
                 tracing::error!(%error, "timers can't be read");
@@ -36,7 +51,7 @@ pub(super) async fn run(
         };
         tokio::select! {
             () = tokio::time::sleep(sleep.min(LONGEST_SLEEP)) => {}
-            () = changed.notified() => {}
+            () = context.timer_set.notified() => {}
             _ = clock.changed() => {}
             _ = stop.wait_for(|stop| *stop) => return,
         }
@@ -45,10 +60,10 @@ pub(super) async fn run(
 
 /// Fires what is due. Answers with the due time of the next timer.
 async fn fire_due(
-    store: &Store,
-    bot: BotId,
-    arrivals: &mpsc::UnboundedSender<Vec<Lane>>,
+    context: &Context,
+    arrivals: &mpsc::UnboundedSender<Vec<EventLane>>,
 ) -> Result<Option<u64>, store::Error> {
+    let (store, bot) = (&context.store, context.bot);
     let from = timer::bot_prefix(bot);
     let to = prefix_end(&from);
     loop {
@@ -68,36 +83,63 @@ async fn fire_due(
                 continue;
             }
         };
-        let lane = row.lane;
-        let index = timer::index_key(bot, &row.plugin, id);
-        let event = StoredEvent::Timer {
-            plugin: row.plugin,
-            conversation: row.conversation,
-            id,
-            name: row.name,
-            payload: row.payload,
-            due,
+        // It may have been cancelled in between.
+        let mut reads = vec![Read::Value { key: key.to_vec(), seen: Some(value) }];
+        let mut ops: Vec<Op> = row.keys(bot, due, id).into_iter().map(|key| Op::Delete { key }).collect();
+        let fires = match &row.repeat {
+            None => true,
+            Some(repeat) => {
+                let waiting_key = timer::waiting_key(bot, &row.plugin, id);
+                let waiting = store.get(&waiting_key)?;
+                let (counts, next) = go_on(&row, repeat, due, now);
+                let puts = next.into_iter().flat_map(|next| row.rows(bot, next, id));
+                ops.extend(puts.map(|(key, value)| Op::Put { key, value }));
+                let fires = counts && waiting.is_none();
+                if fires {
+                    ops.push(Op::Put { key: waiting_key.clone(), value: Vec::new() });
+                }
+                reads.push(Read::Value { key: waiting_key, seen: waiting });
+                fires
+            }
         };
-        let arrivals = arrivals.clone();
-        let commit = Commit {
-            // It may have been cancelled in between.
-            reads: vec![Read::Value { key: key.to_vec(), seen: Some(value) }],
-            ops: vec![
-                Op::Delete { key: key.to_vec() },
-                Op::Delete { key: index },
-                Op::Append {
-                    prefix: inbox::lane_prefix(bot, lane),
-                    value: InboxRow { attempts: 0, not_before: 0, received: now, event }.encode(),
-                },
-            ],
-            on_durable: Some(Box::new(move |_| {
+        let lane = row.lane;
+        let mut commit = Commit { reads, ops, on_durable: None };
+        if fires {
+            let event = StoredEvent::Timer {
+                plugin: row.plugin,
+                conversation: row.conversation,
+                id,
+                name: row.name,
+                payload: row.payload,
+                due,
+            };
+            let row = InboxRow::new(event, now);
+            commit.ops.push(Op::Append { prefix: inbox::lane_prefix(bot, lane), value: row.encode() });
+            let arrivals = arrivals.clone();
+            commit.on_durable = Some(Box::new(move |_| {
                 // Nobody listens any more while the host stops; the row is in the inbox.
                 arrivals.send(vec![lane]).ok();
-            })),
-        };
+            }));
+        }
         match store.commit(commit).await {
-            Ok(_) | Err(CommitError::Conflict { .. }) => {}
+            Ok(_) => {
+                let outcome = if fires { "fired" } else { "missed" };
+                metrics::counter!("botyard_timers_total", "outcome" => outcome).increment(1);
+            }
+            Err(CommitError::Conflict { .. }) => {}
             Err(CommitError::Store(error)) => return Err(error),
+        }
+    }
+}
+
+/// Whether this time of a recurring timer counts, and when the next one is.
+fn go_on(row: &TimerRow, repeat: &Repeat, due: u64, now: u64) -> (bool, Option<u64>) {
+    match repeat.rule.parse() {
+        Ok(recurrence) => Recurrence::turn(&recurrence, repeat.misfire, due, now),
+        // It was fine when it was set; the time zone may have gone from the system's database.
+        Err(problem) => {
+            tracing::error!(plugin = %row.plugin, timer = row.name, problem, "a recurring timer is tried again in an hour");
+            (false, Some(now.saturating_add(3_600_000)))
         }
     }
 }

@@ -20,11 +20,13 @@ pub enum KeyStrategy {
     Topic,
     /// One state for each user in each forum topic.
     UserInTopic,
+    /// No conversations: no state, and no event waits for another.
+    Unordered,
 }
 
 /// A strategy's name that is none.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown key strategy `{0}`: one of chat, user, user_in_chat, topic, user_in_topic")]
+#[error("unknown key strategy `{0}`: one of chat, user, user_in_chat, topic, user_in_topic, none")]
 pub struct UnknownKeyStrategy(String);
 
 impl FromStr for KeyStrategy {
@@ -37,8 +39,40 @@ impl FromStr for KeyStrategy {
             "user_in_chat" => Self::UserInChat,
             "topic" => Self::Topic,
             "user_in_topic" => Self::UserInTopic,
+            "none" => Self::Unordered,
             _ => return Err(UnknownKeyStrategy(name.to_owned())),
         })
+    }
+}
+
+impl KeyStrategy {
+    /// Every one.
+    pub const ALL: [Self; 6] =
+        [Self::Chat, Self::User, Self::UserInChat, Self::Topic, Self::UserInTopic, Self::Unordered];
+
+    /// The most particular strategy under which whatever is one conversation to either is one. There is none above a chat
+    /// and a user who writes in several: that is the chat, too.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        // Chat, user, topic: what tells conversations apart.
+        let parts = |key| match key {
+            Self::Chat => Some([true, false, false]),
+            Self::User => Some([false, true, false]),
+            Self::UserInChat => Some([true, true, false]),
+            Self::Topic => Some([true, false, true]),
+            Self::UserInTopic => Some([true, true, true]),
+            Self::Unordered => None,
+        };
+        let (Some(mine), Some(its)) = (parts(self), parts(other)) else {
+            return if self == Self::Unordered { other } else { self };
+        };
+        match [mine[0] && its[0], mine[1] && its[1], mine[2] && its[2]] {
+            [true, true, true] => Self::UserInTopic,
+            [true, false, true] => Self::Topic,
+            [true, true, false] => Self::UserInChat,
+            [false, true, _] => Self::User,
+            _ => Self::Chat,
+        }
     }
 }
 
@@ -63,7 +97,8 @@ impl Conversation {
             KeyStrategy::User => (None, user, None),
             KeyStrategy::UserInChat => (chat, user, None),
             KeyStrategy::Topic => (chat, None, thread),
-            KeyStrategy::UserInTopic => (chat, user, thread),
+            // The most that is known, for timers: an answer needs the chat.
+            KeyStrategy::UserInTopic | KeyStrategy::Unordered => (chat, user, thread),
         };
         if chat_part.is_none() && user_part.is_none() {
             return Self { chat, user: if chat.is_none() { user } else { None }, thread: thread_part };

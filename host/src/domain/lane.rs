@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChatId, UserId};
+use super::{ChatId, PluginName, UserId};
 
 /// The queue that an event waits in, and an API call too. One thing of a lane is under way at a time, in order.
 ///
@@ -19,9 +19,22 @@ pub enum Lane {
     User(UserId),
     /// Whatever belongs to neither (a poll's result, say).
     Other,
+    /// A plugin's own events that belong to no conversation, by a number made of its name.
+    Task(i64),
 }
 
 impl Lane {
+    /// The lane of a plugin's own events.
+    #[must_use]
+    pub fn of_task(plugin: &PluginName) -> Self {
+        // FNV-1a. Two plugins that met here would only wait for each other.
+        let hash = plugin
+            .as_str()
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        Lane::Task(hash.cast_signed())
+    }
+
     /// Nine bytes whose order is the lanes' order, for use in keys.
     #[must_use]
     pub fn encode(self) -> [u8; 9] {
@@ -30,6 +43,7 @@ impl Lane {
             Lane::Chat(chat) => (1, chat.0),
             Lane::User(user) => (2, user.0),
             Lane::Other => (3, 0),
+            Lane::Task(plugin) => (4, plugin),
         };
         let mut bytes = [0; 9];
         bytes[0] = tag;
@@ -48,6 +62,7 @@ impl Lane {
             1 => Some(Lane::Chat(ChatId(id))),
             2 => Some(Lane::User(UserId(id))),
             3 => Some(Lane::Other),
+            4 => Some(Lane::Task(id)),
             _ => None,
         }
     }
@@ -66,6 +81,7 @@ impl fmt::Display for Lane {
             Lane::Chat(chat) => write!(f, "chat {chat}"),
             Lane::User(user) => write!(f, "user {user}"),
             Lane::Other => f.write_str("other"),
+            Lane::Task(plugin) => write!(f, "task {plugin}"),
         }
     }
 }
@@ -82,6 +98,7 @@ mod tests {
             any::<i64>().prop_map(|id| Lane::Chat(ChatId(id))),
             any::<i64>().prop_map(|id| Lane::User(UserId(id))),
             Just(Lane::Other),
+            any::<i64>().prop_map(Lane::Task),
         ]
     }
 

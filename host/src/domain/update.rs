@@ -9,7 +9,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{ChatId, Lane, ThreadId, UpdateId, UserId};
+use super::{ChatId, EventLane, KeyStrategy, Lane, LaneRule, Part, ThreadId, UpdateId, UserId};
 
 /// Every kind of update that the Bot API has, as of 10.3. Others are passed on as they come: this list is for asking and
 /// for advice.
@@ -66,6 +66,14 @@ pub struct UpdateView<'a> {
     pub text: Option<Cow<'a, str>>,
     /// What the pressed button carries.
     pub callback_data: Option<Cow<'a, str>>,
+    /// The group that has become a supergroup, and that supergroup: what a service message in either says.
+    pub moved: Option<(ChatId, ChatId)>,
+    /// The chat's object as it stands, unread.
+    pub chat_object: Option<&'a str>,
+    /// The whole content, unread.
+    pub content: &'a str,
+    /// The album that a new message is part of.
+    pub album: Option<Cow<'a, str>>,
 }
 
 /// A command at the beginning of a text.
@@ -95,11 +103,14 @@ impl<'a> UpdateView<'a> {
     }
 
     fn read(&mut self, content: &'a RawValue) {
+        self.content = content.get();
         let content = Fields::of(content);
         // A button's message tells where it was pressed; its sender is the bot.
         let place = content.message.map(Fields::of);
         let place = place.as_ref().unwrap_or(&content);
-        if let Some(chat) = place.chat.or(content.voter_chat).or(content.actor_chat).map(Fields::of) {
+        if let Some(object) = place.chat.or(content.voter_chat).or(content.actor_chat) {
+            let chat = Fields::of(object);
+            self.chat_object = Some(object.get());
             self.chat = chat.id.and_then(integer).map(ChatId);
             self.chat_type = chat.kind.and_then(string);
         }
@@ -116,6 +127,15 @@ impl<'a> UpdateView<'a> {
             self.text = content.text.or(content.caption).and_then(string);
         }
         self.callback_data = content.data.and_then(string);
+        let other = |id: Option<&'a RawValue>| id.and_then(integer).map(ChatId);
+        self.moved = match (self.chat, other(content.moved_to), other(content.moved_from)) {
+            (Some(group), Some(to), _) => Some((group, to)),
+            (Some(to), None, Some(group)) => Some((group, to)),
+            _ => None,
+        };
+        if matches!(&*self.kind, "message" | "channel_post" | "business_message") {
+            self.album = content.album.and_then(string).filter(|album| !album.is_empty());
+        }
     }
 
     /// Why it can't be handled as an update, if that is so.
@@ -128,16 +148,36 @@ impl<'a> UpdateView<'a> {
         }
     }
 
-    /// The lane that the event waits in.
+    /// The group that has become a supergroup, and that supergroup, if that is what this update is about.
     #[must_use]
-    pub fn lane(&self) -> Lane {
-        let expires_within_seconds = matches!(&*self.kind, "pre_checkout_query" | "shipping_query" | "inline_query");
-        match (self.chat, self.user) {
-            (_, Some(user)) if expires_within_seconds => Lane::Urgent(user),
-            (Some(chat), _) => Lane::Chat(chat),
-            (None, Some(user)) => Lane::User(user),
-            (None, None) => Lane::Other,
+    pub fn tells_of_a_move(&self) -> Option<(ChatId, ChatId)> {
+        self.moved.filter(|_| self.kind == "message")
+    }
+
+    /// The lane that the event waits in, where conversations are what `key` says.
+    #[must_use]
+    pub fn lane(&self, key: KeyStrategy) -> EventLane {
+        if let (Some(chat), true) = (self.chat, self.tells_of_a_move().is_some() && key != KeyStrategy::Chat) {
+            return EventLane { place: Lane::Chat(chat), part: Part::Move };
         }
+        let expires_within_seconds = matches!(&*self.kind, "pre_checkout_query" | "shipping_query" | "inline_query");
+        match self.user {
+            Some(user) if expires_within_seconds => EventLane::whole(Lane::Urgent(user)),
+            user => {
+                // An album's messages have to find each other, also where nothing else needs an order.
+                let key = if self.album.is_some() { key.join(KeyStrategy::UserInTopic) } else { key };
+                EventLane::of(key, self.chat, user, self.thread, self.id.map_or(0, |id| id.0))
+            }
+        }
+    }
+
+    /// The lane in which this message ends a conversation, if it is the command to do so.
+    #[must_use]
+    pub fn control_lane(&self, rule: &LaneRule) -> Option<EventLane> {
+        let wanted = rule.cancel.as_deref().filter(|_| self.kind == "message")?;
+        let (user, command) = (self.user?, self.command()?);
+        let place = self.lane(rule.key).place;
+        command.name.eq_ignore_ascii_case(wanted).then_some(EventLane { place, part: Part::Control(user) })
     }
 
     /// The command that a message's text begins with.
@@ -246,6 +286,9 @@ struct Fields<'a> {
     text: Option<&'a RawValue>,
     caption: Option<&'a RawValue>,
     data: Option<&'a RawValue>,
+    moved_to: Option<&'a RawValue>,
+    moved_from: Option<&'a RawValue>,
+    album: Option<&'a RawValue>,
 }
 
 impl<'a> Fields<'a> {
@@ -284,6 +327,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
                         "text" => &mut fields.text,
                         "caption" => &mut fields.caption,
                         "data" => &mut fields.data,
+                        "migrate_to_chat_id" => &mut fields.moved_to,
+                        "migrate_from_chat_id" => &mut fields.moved_from,
+                        "media_group_id" => &mut fields.album,
                         _ => {
                             map.next_value::<IgnoredAny>()?;
                             continue;
@@ -316,6 +362,8 @@ fn string(value: &RawValue) -> Option<Cow<'_, str>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn parse(raw: &str) -> UpdateView<'_> {
@@ -338,7 +386,7 @@ mod tests {
         let command = view.command().unwrap();
         assert_eq!(command, CommandView { name: "start", bot: Some("MyBot"), args: "now 👋" });
         assert!(command.is_for(Some("mybot")) && command.is_for(None) && !command.is_for(Some("other")));
-        assert_eq!(view.lane(), Lane::Chat(ChatId(-1_001_557_912_345)));
+        assert_eq!(view.lane(KeyStrategy::Chat), EventLane::whole(Lane::Chat(ChatId(-1_001_557_912_345))));
     }
 
     #[test]
@@ -354,8 +402,20 @@ mod tests {
     }
 
     #[test]
+    fn either_service_message_tells_of_a_group_that_moved() {
+        let moved = |fields: &str| parse(&format!(r#"{{"update_id":1,"message":{{{fields}}}}}"#)).moved;
+        let (group, to) = (ChatId(-5), ChatId(-1_000_000_000_009));
+        assert_eq!(moved(r#""chat":{"id":-5},"migrate_to_chat_id":-1000000000009"#), Some((group, to)));
+        assert_eq!(moved(r#""chat":{"id":-1000000000009},"migrate_from_chat_id":-5"#), Some((group, to)));
+        assert_eq!(moved(r#""chat":{"id":-5},"reply_to_message":{"migrate_to_chat_id":-1000000000009}"#), None);
+        assert_eq!(moved(r#""chat":{"id":-5},"migrate_to_chat_id":"soon""#), None);
+        assert!(group.is_basic_group() && !group.is_supergroup() && to.is_supergroup() && !to.is_basic_group());
+        assert!(!ChatId(5).is_basic_group() && !ChatId(-1_000_000_000_000).is_supergroup());
+    }
+
+    #[test]
     fn lanes_of_kinds_without_a_chat() {
-        let lane = |raw| parse(raw).lane();
+        let lane = |raw| parse(raw).lane(KeyStrategy::UserInChat).place;
         assert_eq!(lane(r#"{"update_id":1,"inline_query":{"id":"1","from":{"id":3}}}"#), Lane::Urgent(UserId(3)));
         assert_eq!(lane(r#"{"update_id":1,"chosen_inline_result":{"from":{"id":3}}}"#), Lane::User(UserId(3)));
         assert_eq!(lane(r#"{"update_id":1,"poll_answer":{"user":{"id":3}}}"#), Lane::User(UserId(3)));
@@ -390,6 +450,82 @@ mod tests {
             "]".repeat(100_000)
         );
         assert_eq!(parse(&bomb).text.as_deref(), Some("hi"));
+    }
+
+    proptest! {
+        /// Any bytes, and any field with any value: reading ends, and whatever is read has a lane.
+        #[test]
+        fn whatever_comes_is_read(bytes in prop::collection::vec(any::<u8>(), 0..200), field in "[a-z_]{0,9}", value in ".{0,40}") {
+            let texts = [
+                String::from_utf8_lossy(&bytes).into_owned(),
+                format!(r#"{{"update_id":{value},"message":{{"{field}":{value}}}}}"#),
+                serde_json::json!({ "update_id": 7, "message": { &field: value, "chat": { &field: value } } }).to_string(),
+            ];
+            for text in &texts {
+                let Ok(view) = UpdateView::parse(text) else { continue };
+                for key in KeyStrategy::ALL {
+                    let lane = view.lane(key);
+                    prop_assert_eq!(EventLane::decode(&lane.encode()), Some(lane));
+                }
+                prop_assert!(view.command().is_none_or(|command| !command.name.is_empty()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_an_order_to_the_host() {
+        let rule = LaneRule { key: KeyStrategy::UserInChat, cancel: Some("cancel".to_owned()) };
+        let lane = |kind: &str, text: &str| {
+            let update = serde_json::json!({ "update_id": 1, kind: { "chat": { "id": -5 }, "from": { "id": 7 }, "text": text } });
+            parse(&update.to_string()).control_lane(&rule).map(|lane| lane.to_string())
+        };
+        for text in ["/cancel", "/CANCEL now", "/cancel@some_bot"] {
+            assert_eq!(lane("message", text).as_deref(), Some("chat -5, control by user 7"), "{text}");
+        }
+        for (kind, text) in [("message", "/cancelled"), ("message", "cancel"), ("channel_post", "/cancel")] {
+            assert_eq!(lane(kind, text), None, "{kind} {text}");
+        }
+        let nobody = parse(r#"{"update_id":1,"message":{"chat":{"id":-5},"text":"/cancel"}}"#);
+        assert_eq!(nobody.control_lane(&rule), None);
+    }
+
+    #[test]
+    fn only_new_messages_are_part_of_an_album() {
+        let album = |kind: &str| {
+            let update = serde_json::json!({ "update_id": 1, kind: { "chat": { "id": 5 }, "media_group_id": "9" } });
+            parse(&update.to_string()).album.map(Cow::into_owned)
+        };
+        assert_eq!(album("message").as_deref(), Some("9"));
+        assert_eq!(album("channel_post").as_deref(), Some("9"));
+        assert_eq!(album("edited_message"), None, "an edit is no new picture");
+    }
+
+    #[test]
+    fn a_move_is_found_by_all_of_the_chat_where_its_people_have_lanes() {
+        let lane = |key| {
+            let update =
+                r#"{"update_id":1,"message":{"chat":{"id":-1000000000009},"from":{"id":7},"migrate_from_chat_id":-5}}"#;
+            parse(update).lane(key)
+        };
+        let place = Lane::Chat(ChatId(-1_000_000_000_009));
+        assert_eq!(lane(KeyStrategy::Chat), EventLane::whole(place), "everything of the chat is in order");
+        for key in KeyStrategy::ALL.into_iter().filter(|key| *key != KeyStrategy::Chat) {
+            assert_eq!(lane(key), EventLane { place, part: Part::Move }, "{key:?}");
+        }
+    }
+
+    #[test]
+    fn the_messages_of_an_album_share_a_lane_whatever_the_key() {
+        let lane = |id: i64, album: Option<&str>, key| {
+            let update = serde_json::json!({
+                "update_id": id, "message": { "chat": { "id": -5 }, "from": { "id": 7 }, "media_group_id": album },
+            });
+            parse(&update.to_string()).lane(key)
+        };
+        for key in KeyStrategy::ALL {
+            assert_eq!(lane(1, Some("9"), key), lane(2, Some("9"), key), "{key:?}");
+        }
+        assert_ne!(lane(1, None, KeyStrategy::Unordered), lane(2, None, KeyStrategy::Unordered));
     }
 
     #[test]

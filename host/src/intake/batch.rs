@@ -1,11 +1,11 @@
-//! Splits an answer of `getUpdates` into updates, each with its id; pure.
+//! Splits an answer of `getUpdates` into updates, each with its id, and reads the one that a webhook brings; pure.
 //!
 //! One update that can't be read never costs the others of its batch anything: it is told apart, kept as it is,
 //! and given the id that it must have had, so that the offset moves past it.
 
 use serde_json::value::RawValue;
 
-use crate::domain::{Lane, UpdateId, UpdateView};
+use crate::domain::{EventLane, LaneRule, UPDATE_KINDS, UpdateId, UpdateView};
 
 /// One element of the batch.
 #[derive(Debug, PartialEq)]
@@ -13,12 +13,18 @@ pub(super) struct Item<'a> {
     /// As sent, or worked out from its neighbours.
     pub(super) id: UpdateId,
     pub(super) raw: &'a str,
+    /// For metrics: one of those that are known.
+    pub(super) kind: &'static str,
     pub(super) content: Content,
 }
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Content {
-    Update(Lane),
+    Update {
+        lane: EventLane,
+        /// Where it is to be seen at once as well.
+        control: Option<EventLane>,
+    },
     /// Why it can't be read.
     Unreadable(&'static str),
 }
@@ -28,23 +34,50 @@ pub(super) enum Content {
 ///
 /// # Errors
 /// When the text is not a JSON array.
-pub(super) fn split(body: &str, offset: Option<i64>) -> Result<Vec<Item<'_>>, serde_json::Error> {
+pub(super) fn split<'a>(
+    body: &'a str,
+    offset: Option<i64>,
+    rule: &LaneRule,
+) -> Result<Vec<Item<'a>>, serde_json::Error> {
     let elements: Vec<&RawValue> = serde_json::from_str(body)?;
     let views: Vec<_> = elements.iter().map(|raw| UpdateView::parse(raw.get()).ok()).collect();
     let ids: Vec<Option<i64>> = views.iter().map(|view| Some(view.as_ref()?.id?.0)).collect();
     let mut items = Vec::with_capacity(elements.len());
     for (place, (raw, view)) in elements.iter().zip(&views).enumerate() {
-        let content = match view {
-            Some(view) => view.defect().map_or_else(|| Content::Update(view.lane()), Content::Unreadable),
-            None => Content::Unreadable("it is not a JSON object"),
-        };
+        let (kind, content) = (kind(view.as_ref()), content(view.as_ref(), rule));
         let Some(id) = ids.get(place).copied().flatten().or_else(|| infer(&ids, place, offset)) else {
             // The very first poll, and nothing in it has an id: there is no telling how to confirm it.
             continue;
         };
-        items.push(Item { id: UpdateId(id), raw: raw.get(), content });
+        items.push(Item { id: UpdateId(id), raw: raw.get(), kind, content });
     }
     Ok(items)
+}
+
+/// Reads the update that stands alone in a request. The error is why there is no telling which one it is.
+pub(super) fn single<'a>(raw: &'a str, rule: &LaneRule) -> Result<Item<'a>, &'static str> {
+    let view = UpdateView::parse(raw).ok();
+    match (view.as_ref().and_then(|view| view.id), content(view.as_ref(), rule)) {
+        (Some(id), content) => Ok(Item { id, raw, kind: kind(view.as_ref()), content }),
+        (None, Content::Unreadable(reason)) => Err(reason),
+        (None, Content::Update { .. }) => Err("its update_id is missing"),
+    }
+}
+
+fn content(view: Option<&UpdateView<'_>>, rule: &LaneRule) -> Content {
+    match view {
+        Some(view) => match view.defect() {
+            Some(defect) => Content::Unreadable(defect),
+            None => Content::Update { lane: view.lane(rule.key), control: view.control_lane(rule) },
+        },
+        None => Content::Unreadable("it is not a JSON object"),
+    }
+}
+
+/// A metric's label must not be whatever somebody sends.
+fn kind(view: Option<&UpdateView<'_>>) -> &'static str {
+    let known = UPDATE_KINDS.iter().find(|kind| view.is_some_and(|view| view.kind == **kind));
+    known.copied().unwrap_or("other")
 }
 
 /// Ids of one batch are consecutive, so a neighbour tells the missing one.
@@ -58,7 +91,15 @@ fn infer(ids: &[Option<i64>], place: usize, offset: Option<i64>) -> Option<i64> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ChatId;
+    use crate::domain::{ChatId, Lane};
+
+    fn split(body: &str, offset: Option<i64>) -> Result<Vec<Item<'_>>, serde_json::Error> {
+        super::split(body, offset, &LaneRule::default())
+    }
+
+    fn update(place: Lane) -> Content {
+        Content::Update { lane: EventLane::whole(place), control: None }
+    }
 
     fn ids(body: &str, offset: Option<i64>) -> Vec<i64> {
         split(body, offset).unwrap().iter().map(|item| item.id.0).collect()
@@ -69,10 +110,10 @@ mod tests {
         let body = r#"[{"update_id":5,"message":{"chat":{"id":1}}}, {"message":{}}, 17, {"update_id":8,"poll":{}}]"#;
         let items = split(body, None).unwrap();
         assert_eq!(ids(body, None), [5, 6, 7, 8]);
-        assert_eq!(items[0].content, Content::Update(Lane::Chat(ChatId(1))));
+        assert_eq!(items[0].content, update(Lane::Chat(ChatId(1))));
         assert!(matches!(items[1].content, Content::Unreadable(_)));
         assert!(matches!(items[2].content, Content::Unreadable(_)));
-        assert_eq!(items[3].content, Content::Update(Lane::Other));
+        assert_eq!(items[3].content, update(Lane::Other));
     }
 
     #[test]
@@ -81,6 +122,21 @@ mod tests {
         assert_eq!(ids(r#"[{"update_id":8,"poll":{}}, null]"#, None), [8, 9]);
         assert_eq!(ids("[null, null]", Some(40)), [40, 41], "the offset tells where the batch begins");
         assert!(ids("[null]", None).is_empty(), "nothing tells");
+    }
+
+    #[test]
+    fn an_update_alone_is_read_like_one_of_a_batch() {
+        let single = |raw| super::single(raw, &LaneRule::default());
+        let item = single(r#"{"update_id":5,"message":{"chat":{"id":1}}}"#).unwrap();
+        assert_eq!((item.id.0, item.kind, item.content), (5, "message", update(Lane::Chat(ChatId(1)))));
+        let item = single(r#"{"update_id":6,"news_of_2031":{}}"#).unwrap();
+        assert_eq!((item.kind, item.content), ("other", update(Lane::Other)));
+        assert!(matches!(single(r#"{"update_id":7}"#).unwrap().content, Content::Unreadable(_)));
+        for body in
+            ["", "[]", "{}", "null", "<html>", r#"{"message":{}}"#, r#"{"update_id":"x","message":{}}"#, "{\"upd"]
+        {
+            assert!(single(body).is_err(), "{body}");
+        }
     }
 
     #[test]

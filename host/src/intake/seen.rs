@@ -8,14 +8,40 @@ use std::collections::BTreeMap;
 /// fills a few dozen.
 const MAX_INTERVALS: usize = 4096;
 
-/// A jump down by more than this can't be a redelivery: Telegram keeps at most that many updates.
-const EPOCH_JUMP: i64 = 100_000;
+/// Telegram keeps at most so many updates, so what it hands over in order is never further back.
+const FAR: i64 = 100_000;
+
+/// After so long without an update, in milliseconds, nothing can come again: Telegram keeps updates for a day. It counts
+/// anew only after a week without any.
+const QUIET: u64 = 2 * 24 * 60 * 60 * 1000;
 
 /// The accepted ids of one epoch.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     /// First id to (last id, when the newest was accepted).
     intervals: BTreeMap<i64, (i64, u64)>,
+    /// When the newest of all was.
+    newest: u64,
+}
+
+/// In what order updates come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// By their ids: polling.
+    Total,
+    /// By their ids within a chat at most, and what failed comes up to a day late: a webhook.
+    Loose,
+}
+
+/// Where an id lies, measured by those that were accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Where it was to be expected.
+    Near,
+    /// Where it was not, although Telegram has no reason to count anew: very late, or sent by somebody else.
+    Far,
+    /// Telegram has begun to count anew.
+    NewEpoch,
 }
 
 /// What to write so that the stored intervals equal those in memory.
@@ -28,16 +54,28 @@ pub(super) struct Changes {
 
 impl Seen {
     pub(super) fn new(intervals: impl IntoIterator<Item = (i64, (i64, u64))>) -> Self {
-        Self { intervals: intervals.into_iter().collect() }
+        let intervals: BTreeMap<_, _> = intervals.into_iter().collect();
+        let newest = intervals.values().map(|&(_, at)| at).max().unwrap_or(0);
+        Self { intervals, newest }
     }
 
     pub(super) fn contains(&self, id: i64) -> bool {
         self.intervals.range(..=id).next_back().is_some_and(|(_, &(last, _))| id <= last)
     }
 
-    /// True when `id` lies so far below everything seen that Telegram must have begun to count anew.
-    pub(super) fn begins_new_epoch(&self, id: i64) -> bool {
-        self.intervals.last_key_value().is_some_and(|(_, &(last, _))| id < last.saturating_sub(EPOCH_JUMP))
+    /// Where `id` lies. A lower one than those seen begins a new epoch after a long silence, or where the order is total
+    /// and it is much lower; else membership decides, for it may be late.
+    pub(super) fn place(&self, id: i64, now: u64, order: Order) -> Place {
+        let Some((_, &(top, _))) = self.intervals.last_key_value() else { return Place::Near };
+        let is_quiet = now.saturating_sub(self.newest) > QUIET;
+        let far_below = id < top.saturating_sub(FAR);
+        if id <= top && (is_quiet || (far_below && order == Order::Total)) {
+            Place::NewEpoch
+        } else if far_below || (id > top.saturating_add(FAR) && !is_quiet) {
+            Place::Far
+        } else {
+            Place::Near
+        }
     }
 
     /// Adds an id. False when it was there already.
@@ -54,6 +92,7 @@ impl Seen {
             changes.delete.push(id + 1);
         }
         self.intervals.insert(first, (last, now));
+        self.newest = self.newest.max(now);
         changes.put.insert(first, (last, now));
         changes.delete.retain(|&deleted| deleted != first);
         self.forget_oldest(changes);
@@ -123,13 +162,32 @@ mod tests {
         assert!(!seen.contains(i64::MAX) && seen.contains(i64::MAX - 9998));
     }
 
+    const DAY: u64 = 24 * 60 * 60 * 1000;
+
     #[test]
-    fn only_a_long_way_down_begins_a_new_epoch() {
+    fn telegram_counts_anew_after_a_silence_or_a_long_way_down_in_order() {
+        use Order::{Loose, Total};
+        use Place::{Far, Near, NewEpoch};
         let mut seen = Seen::default();
-        assert!(!seen.begins_new_epoch(5), "nothing seen yet");
-        seen.insert(727_334_708, 1, &mut Changes::default());
-        assert!(seen.begins_new_epoch(117_314_199));
-        assert!(!seen.begins_new_epoch(727_334_000), "that is a redelivery, or a small jump: membership decides");
-        assert!(!seen.begins_new_epoch(900_000_000), "up is no reason");
+        assert_eq!(seen.place(5, 0, Total), Near, "nothing seen yet");
+        seen.insert(727_334_708, DAY, &mut Changes::default());
+        for (id, days, total, loose) in [
+            (727_334_709, 1, Near, Near),
+            // Redelivered, or a little late: membership decides.
+            (727_334_708, 1, Near, Near),
+            (727_334_000, 1, Near, Near),
+            // A long way down; through a webhook it may be a day late, or a replay.
+            (117_314_199, 1, NewEpoch, Far),
+            (117_314_199, 2, NewEpoch, Far),
+            // Nothing can be late after such a silence.
+            (117_314_199, 8, NewEpoch, NewEpoch),
+            (727_334_708, 8, NewEpoch, NewEpoch),
+            // Up is no reason, since nothing up there was seen.
+            (900_000_000, 1, Far, Far),
+            (900_000_000, 8, Near, Near),
+        ] {
+            assert_eq!(seen.place(id, days * DAY, Total), total, "{id} on day {days}, in order");
+            assert_eq!(seen.place(id, days * DAY, Loose), loose, "{id} on day {days}, loosely");
+        }
     }
 }

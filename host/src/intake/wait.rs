@@ -4,12 +4,32 @@
 //! - A 429 waits what Telegram says, never less.
 //! - A server that has nothing new and does not wait is not asked in a hot loop.
 //! - Two time-outs in a row, and the connections are thought dead.
-//! - Only a refused token ends polling: nothing but another token could help.
+//! - No good answer for twice the poll and a little more: everything is begun anew, whatever the reasons were.
+//! - A refused token is asked about rarely: nothing but another token, or Telegram thinking better of it, could help.
 
 use std::time::Duration;
 
 use crate::backoff;
 use crate::telegram::Error;
+
+/// How much longer than its time-out a poll may take before it counts as stuck; longer than the transport's own deadline.
+pub(super) const SLACK: Duration = Duration::from_secs(15);
+/// How often to look whether somebody else's webhook is still set.
+pub(super) const FOREIGN: Duration = Duration::from_secs(30);
+
+/// How long there may be no good answer.
+pub(super) fn stalled(poll_timeout: Duration) -> Duration {
+    poll_timeout * 2 + SLACK
+}
+
+/// How long to wait before asking again whether a refused token works. The first refusal may have been a proxy's.
+pub(super) fn before_probe(attempt: u32) -> Duration {
+    Duration::from_secs(match attempt {
+        0 => 5,
+        1 => 30,
+        _ => 300,
+    })
+}
 
 /// What to do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,13 +41,14 @@ pub(super) enum Next {
         /// Throw the connections away.
         rebuild: bool,
     },
-    Stop,
+    /// The token is refused.
+    Refused,
 }
 
 /// After `failures` failed polls in a row and now this one. `dice` is between 0 and 1.
 pub(super) fn after(error: &Error, failures: u32, poll_timeout: Duration, dice: f64) -> Next {
     match error {
-        Error::Unauthorized { .. } | Error::Refused { code: 404, .. } => Next::Stop,
+        Error::Unauthorized { .. } | Error::Refused { code: 404, .. } => Next::Refused,
         Error::Flooded { retry_after, .. } => {
             Next::Wait { pause: (*retry_after).max(Duration::from_secs(1)), probe: false, rebuild: false }
         }
@@ -35,7 +56,7 @@ pub(super) fn after(error: &Error, failures: u32, poll_timeout: Duration, dice: 
         Error::Conflict { .. } => {
             let longest = poll_timeout.max(Duration::from_secs(5));
             let pause = Duration::from_secs(5).saturating_mul(1 << failures.min(4)).min(longest);
-            Next::Wait { pause, probe: true, rebuild: false }
+            Next::Wait { pause: pause.mul_f64(0.9 + 0.1 * dice.clamp(0.0, 1.0)), probe: true, rebuild: false }
         }
         Error::UnknownOutcome { .. } => Next::Wait {
             pause: backoff::delay(failures.saturating_add(1), dice),
@@ -72,7 +93,7 @@ mod tests {
     fn pause(error: &Error, failures: u32) -> Duration {
         match after(error, failures, POLL, 1.0) {
             Next::Wait { pause, .. } => pause,
-            Next::Stop => panic!("stops after {error}"),
+            Next::Refused => panic!("the token is refused after {error}"),
         }
     }
 
@@ -104,9 +125,10 @@ mod tests {
     }
 
     #[test]
-    fn only_a_refused_token_ends_it() {
+    fn only_a_refused_token_is_asked_about_rarely() {
         let refused = Error::Unauthorized { method: method(), description: String::new() };
-        assert_eq!(after(&refused, 0, POLL, 1.0), Next::Stop);
+        assert_eq!(after(&refused, 0, POLL, 1.0), Next::Refused);
+        assert_eq!([0, 1, 2, 99].map(|attempt| before_probe(attempt).as_secs()), [5, 30, 300, 300]);
         for failures in [0, 1, 50, u32::MAX - 1] {
             let broken = Error::ServerError { method: method(), status: 502, description: String::new() };
             assert!(pause(&broken, failures) <= Duration::from_secs(30));

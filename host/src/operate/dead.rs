@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::{Error, Operator, Outcome, Refusal, Selection, private};
 use crate::clock::unix_millis;
-use crate::domain::{Lane, UpdateView};
+use crate::domain::{EventLane, KeyStrategy, Lane, UpdateView};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::{number_of, prefix_end};
@@ -64,7 +64,7 @@ pub struct Letter {
     pub lane: String,
     /// The guest's backtrace; empty where there is none.
     pub backtrace: String,
-    /// `{"update": …}`, `{"timer": …}` or `{"unreadable": …}`.
+    /// `{"update": …}`, `{"album": […]}`, `{"timer": …}` or `{"unreadable": …}`.
     pub event: Json,
 }
 
@@ -93,6 +93,14 @@ impl Operator {
         Ok(list)
     }
 
+    /// How many there are; no more than `most` are counted.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn count_dead(&self, most: usize) -> Result<usize, Error> {
+        self.count(dead::bot_prefix(self.bot), most)
+    }
+
     /// Everything about one dead letter. With `payload` also what people wrote, and what the plugin had stored with a
     /// timer; without it these stand as their length.
     ///
@@ -110,22 +118,23 @@ impl Operator {
             reason: row.reason,
             lane: row.lane.to_string(),
             backtrace: row.backtrace,
-            event: private::show(&row.event, payload),
+            event: private::show(&row.event, &row.rest, payload),
         }))
     }
 
     /// Puts dead letters back into the inbox, the oldest first, each behind what waits in its lane now: what was
     /// handled since can't be undone, so there is no way to give it its old place. They begin anew, with no attempt
-    /// made. Answers when it is on disk.
+    /// made; an album's messages are gathered anew. Answers when it is on disk.
     ///
     /// # Errors
     /// When the store fails. What was put back before that stays so.
     pub async fn retry(&self, which: &Selection) -> Result<Outcome, Error> {
         self.each(which, |number, value| {
             let row = DeadRow::decode(value).map_err(|error| error.to_string())?;
-            let (lane, row) = waiting_again(row, unix_millis())?;
+            let (lane, rows) = waiting_again(row, unix_millis())?;
             tracing::info!(number, %lane, "a dead letter goes back into the inbox");
-            Ok((Some(lane), Some(Op::Append { prefix: inbox::lane_prefix(self.bot, lane), value: row.encode() })))
+            let append = |row: InboxRow| Op::Append { prefix: inbox::lane_prefix(self.bot, lane), value: row.encode() };
+            Ok((Some(lane), rows.into_iter().map(append).collect()))
         })
         .await
     }
@@ -137,7 +146,7 @@ impl Operator {
     pub async fn drop_letters(&self, which: &Selection) -> Result<Outcome, Error> {
         self.each(which, |number, _| {
             tracing::info!(number, "a dead letter is dropped");
-            Ok((None, None))
+            Ok((None, Vec::new()))
         })
         .await
     }
@@ -146,7 +155,7 @@ impl Operator {
     async fn each(
         &self,
         which: &Selection,
-        instead: impl Fn(u64, &[u8]) -> Result<(Option<Lane>, Option<Op>), String>,
+        instead: impl Fn(u64, &[u8]) -> Result<(Option<EventLane>, Vec<Op>), String>,
     ) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
         let mut last: Option<Receipt> = None;
@@ -157,14 +166,14 @@ impl Operator {
                 refuse("there is no such dead letter".to_owned());
                 continue;
             };
-            let (lane, op) = match instead(number, &value) {
+            let (lane, ops) = match instead(number, &value) {
                 Ok(instead) => instead,
                 Err(reason) => {
                     refuse(reason);
                     continue;
                 }
             };
-            match self.store.commit(self.removal(key, value, lane, op)).await {
+            match self.store.commit(self.removal(key, value, lane, ops)).await {
                 Ok(receipt) => {
                     last = Some(receipt);
                     outcome.done.push(number);
@@ -179,10 +188,10 @@ impl Operator {
         Ok(outcome)
     }
 
-    fn removal(&self, key: Vec<u8>, seen: Bytes, lane: Option<Lane>, op: Option<Op>) -> Commit {
+    fn removal(&self, key: Vec<u8>, seen: Bytes, lane: Option<EventLane>, ops: Vec<Op>) -> Commit {
         let mut commit = Commit {
             reads: vec![Read::Value { key: key.clone(), seen: Some(seen) }],
-            ops: std::iter::once(Op::Delete { key }).chain(op).collect(),
+            ops: std::iter::once(Op::Delete { key }).chain(ops).collect(),
             on_durable: None,
         };
         if let Some((lane, arrivals)) = lane.zip(self.arrivals.clone()) {
@@ -220,31 +229,29 @@ impl Operator {
     }
 }
 
-/// What a dead letter is put back as, and where. An update is read anew: it may have been set aside by a version that
-/// could not, and it belongs where the updates that come now go.
-fn waiting_again(row: DeadRow, now: u64) -> Result<(Lane, InboxRow), String> {
-    let (lane, event) = match row.event {
-        StoredEvent::Update(raw) => {
-            let lane = lane_of(&raw);
-            match lane {
-                Ok(lane) => (lane, StoredEvent::Update(raw)),
-                // Not what Telegram sent, but a row of the inbox that an earlier version could not read.
-                Err(reason) => match InboxRow::decode(&raw) {
-                    Ok(inner) => (row.lane, inner.event),
-                    Err(_) => return Err(reason),
-                },
-            }
-        }
-        event @ StoredEvent::Timer { .. } => (row.lane, event),
+/// What a dead letter is put back as, and where: the lane that it was in. An update that could not be read had none, and
+/// is read anew by a version that may be able to.
+fn waiting_again(row: DeadRow, now: u64) -> Result<(EventLane, Vec<InboxRow>), String> {
+    let fresh = |event| InboxRow::new(event, now);
+    let StoredEvent::Update(raw) = row.event else { return Ok((row.lane, vec![fresh(row.event)])) };
+    let lane = match lane_of(&raw) {
+        Ok(lane) if row.lane.place == Lane::Other => lane,
+        Ok(_) => row.lane,
+        // Not what Telegram sent, but a row of the inbox that an earlier version could not read.
+        Err(reason) => match InboxRow::decode(&raw) {
+            Ok(inner) => return Ok((row.lane, vec![fresh(inner.event)])),
+            Err(_) => return Err(reason),
+        },
     };
-    Ok((lane, InboxRow { attempts: 0, not_before: 0, received: now, event }))
+    let all = std::iter::once(raw).chain(row.rest);
+    Ok((lane, all.map(|raw| fresh(StoredEvent::Update(raw))).collect()))
 }
 
-fn lane_of(raw: &[u8]) -> Result<Lane, String> {
+fn lane_of(raw: &[u8]) -> Result<EventLane, String> {
     let raw = String::from_utf8_lossy(raw);
     let view = UpdateView::parse(&raw).map_err(|_| "it still can't be read: it is not a JSON object".to_owned())?;
     match view.defect() {
-        None => Ok(view.lane()),
+        None => Ok(view.lane(KeyStrategy::Chat)),
         Some(defect) => Err(format!("it still can't be read: {defect}")),
     }
 }
@@ -252,7 +259,7 @@ fn lane_of(raw: &[u8]) -> Result<Lane, String> {
 /// A row that can't be read is shown all the same.
 fn decode(value: &[u8]) -> DeadRow {
     DeadRow::decode(value).unwrap_or_else(|error| DeadRow {
-        lane: Lane::Other,
+        lane: EventLane::whole(Lane::Other),
         at: 0,
         attempts: 0,
         plugin: String::new(),
@@ -260,6 +267,7 @@ fn decode(value: &[u8]) -> DeadRow {
         reason: error.to_string(),
         backtrace: String::new(),
         event: StoredEvent::Update(value.to_vec()),
+        rest: Vec::new(),
     })
 }
 

@@ -26,8 +26,14 @@ const TELLING: [&str; 13] = [
 const HIDDEN_WHOLE: [&str; 6] = ["location", "live_location", "venue", "contact", "order_info", "passport_data"];
 
 /// The event as JSON.
-pub(super) fn show(event: &StoredEvent, payload: bool) -> Json {
+pub(super) fn show(event: &StoredEvent, rest: &[Vec<u8>], payload: bool) -> Json {
     match event {
+        StoredEvent::Update(first) if !rest.is_empty() => {
+            let all = std::iter::once(first).chain(rest);
+            let items = all.map(|raw| show(&StoredEvent::Update(raw.clone()), &[], payload));
+            json!({ "album": items.collect::<Vec<_>>() })
+        }
+        StoredEvent::Cancel { lane, .. } => json!({ "cancel": lane.to_string() }),
         StoredEvent::Update(raw) => match serde_json::from_slice::<Json>(raw) {
             Ok(update @ Json::Object(_)) if payload => json!({ "update": update }),
             Ok(Json::Object(update)) => json!({ "update": Json::Object(hide_in(update)) }),
@@ -40,6 +46,14 @@ pub(super) fn show(event: &StoredEvent, payload: bool) -> Json {
             "due": due,
             "conversation": conversation,
             "payload": bytes(stored, payload),
+        } }),
+        StoredEvent::Expired { plugin, conversation, state } => json!({ "expired": {
+            "plugin": plugin,
+            "state": state.name,
+            "version": state.version,
+            "due": state.expires,
+            "conversation": conversation,
+            "payload": bytes(&state.bytes, payload),
         } }),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::domain::{ChatId, Conversation, PluginName, UserId};
+use crate::domain::{ChatId, Conversation, Lane, Part, PluginName, UserId};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::{Commit, Op};
@@ -14,7 +14,7 @@ const BOT: BotId = BotId(42);
 struct Room {
     folder: TempDir,
     operator: Operator,
-    arrivals: mpsc::UnboundedReceiver<Vec<Lane>>,
+    arrivals: mpsc::UnboundedReceiver<Vec<EventLane>>,
 }
 
 fn room() -> Room {
@@ -41,7 +41,7 @@ fn update_of(json: &serde_json::Value) -> StoredEvent {
     update(&json.to_string())
 }
 
-fn letter(plugin: &str, lane: Lane, event: StoredEvent) -> DeadRow {
+fn letter(plugin: &str, lane: EventLane, event: StoredEvent) -> DeadRow {
     DeadRow {
         lane,
         at: 1_700_000_000_000,
@@ -51,6 +51,7 @@ fn letter(plugin: &str, lane: Lane, event: StoredEvent) -> DeadRow {
         reason: format!("it panicked in {plugin}\nat src/lib.rs:7"),
         backtrace: "0: there".to_owned(),
         event,
+        rest: Vec::new(),
     }
 }
 
@@ -70,7 +71,7 @@ impl Room {
     }
 
     /// Lane and event of what waits, in order.
-    fn inbox(&self) -> Vec<(Lane, InboxRow)> {
+    fn inbox(&self) -> Vec<(EventLane, InboxRow)> {
         let rows = self.operator.store.scan_prefix(&inbox::bot_prefix(BOT), usize::MAX).unwrap();
         let read = |(key, value): &(_, bytes::Bytes)| {
             let key: &bytes::Bytes = key;
@@ -79,12 +80,17 @@ impl Room {
         rows.iter().map(read).collect()
     }
 
-    fn announced(&mut self) -> Vec<Lane> {
+    fn announced(&mut self) -> Vec<EventLane> {
         std::iter::from_fn(|| self.arrivals.try_recv().ok()).flatten().collect()
     }
 }
 
-const CHAT: Lane = Lane::Chat(ChatId(7));
+const CHAT: EventLane = chat(7);
+const NONE: EventLane = EventLane { place: Lane::Other, part: Part::Whole };
+
+const fn chat(id: i64) -> EventLane {
+    EventLane { place: Lane::Chat(ChatId(id)), part: Part::Whole }
+}
 
 #[tokio::test]
 async fn the_newest_are_listed_first_with_a_limit_and_by_plugin() {
@@ -125,7 +131,7 @@ async fn a_letter_is_shown_whole_and_private_texts_only_when_asked_for() {
     assert_eq!(shown.event["update"]["message"]["text"], "my secret");
     assert_eq!(room.operator.show(number + 1, true).unwrap(), None);
 
-    let broken = room.set_aside(&letter("", Lane::Other, update("[1]"))).await;
+    let broken = room.set_aside(&letter("", NONE, update("[1]"))).await;
     assert_eq!(room.operator.show(broken, false).unwrap().unwrap().event, json!({ "unreadable": "[hidden: 3 bytes]" }));
     assert_eq!(room.operator.show(broken, true).unwrap().unwrap().event, json!({ "unreadable": "[1]" }));
 }
@@ -134,7 +140,7 @@ async fn a_letter_is_shown_whole_and_private_texts_only_when_asked_for() {
 async fn a_retried_letter_waits_behind_what_waits_now_with_its_attempts_forgotten() {
     let mut room = room();
     let first = room.set_aside(&letter("a", CHAT, message(7, 1, "one"))).await;
-    let waiting = InboxRow { attempts: 2, not_before: 0, received: 1, event: message(7, 5, "waits") };
+    let waiting = InboxRow { attempts: 2, ..InboxRow::new(message(7, 5, "waits"), 1) };
     room.append(inbox::lane_prefix(BOT, CHAT), waiting.encode()).await;
     let second = room.set_aside(&letter("a", CHAT, message(7, 2, "two"))).await;
 
@@ -154,9 +160,9 @@ async fn a_retried_letter_waits_behind_what_waits_now_with_its_attempts_forgotte
 async fn an_update_that_could_not_be_read_is_read_anew() {
     let mut room = room();
     let raw = r#"{"update_id":4,"callback_query":{"from":{"id":8},"data":"x"}}"#;
-    let readable_now = room.set_aside(&letter("", Lane::Other, update(raw))).await;
-    let still_broken = room.set_aside(&letter("", Lane::Other, update(r#"{"message":{}}"#))).await;
-    let old_row = InboxRow { attempts: 1, not_before: 9, received: 1, event: message(7, 1, "one") };
+    let readable_now = room.set_aside(&letter("", NONE, update(raw))).await;
+    let still_broken = room.set_aside(&letter("", NONE, update(r#"{"message":{}}"#))).await;
+    let old_row = InboxRow { attempts: 1, not_before: 9, ..InboxRow::new(message(7, 1, "one"), 1) };
     let inbox_row = room.set_aside(&letter("", CHAT, StoredEvent::Update(old_row.encode()))).await;
     let timer = StoredEvent::Timer {
         plugin: PluginName::new("a"),
@@ -166,7 +172,7 @@ async fn an_update_that_could_not_be_read_is_read_anew() {
         payload: vec![1],
         due: 5,
     };
-    let timer_letter = room.set_aside(&letter("a", Lane::Chat(ChatId(9)), timer.clone())).await;
+    let timer_letter = room.set_aside(&letter("a", chat(9), timer.clone())).await;
 
     let outcome = room.operator.retry(&Selection::All { plugin: None }).await.unwrap();
     assert_eq!(outcome.done, [readable_now, inbox_row, timer_letter]);
@@ -174,9 +180,27 @@ async fn an_update_that_could_not_be_read_is_read_anew() {
     assert!(outcome.refused[0].reason.contains("update_id"), "{outcome:?}");
     assert_eq!(room.dead(), [still_broken]);
     let inbox: Vec<_> = room.inbox().into_iter().map(|(lane, row)| (lane, row.event)).collect();
-    let expected = [(CHAT, message(7, 1, "one")), (Lane::Chat(ChatId(9)), timer), (Lane::User(UserId(8)), update(raw))];
+    let expected =
+        [(CHAT, message(7, 1, "one")), (chat(9), timer), (EventLane::whole(Lane::User(UserId(8))), update(raw))];
     assert_eq!(inbox, expected);
     assert_eq!(room.announced().len(), 3);
+}
+
+#[tokio::test]
+async fn a_letter_keeps_the_lane_it_was_in_and_an_album_is_put_back_message_by_message() {
+    let room = room();
+    let lane = EventLane { place: Lane::Chat(ChatId(7)), part: Part::User(UserId(5)) };
+    let raw = |id| {
+        let StoredEvent::Update(raw) = message(7, id, "a picture") else { unreachable!() };
+        raw
+    };
+    let album = DeadRow { rest: vec![raw(2), raw(3)], ..letter("a", lane, StoredEvent::Update(raw(1))) };
+    let number = room.set_aside(&album).await;
+    let shown = room.operator.show(number, false).unwrap().unwrap();
+    assert_eq!(shown.event["album"].as_array().map(Vec::len), Some(3), "{}", shown.event);
+    room.operator.retry(&Selection::Numbers(vec![number])).await.unwrap();
+    let inbox: Vec<_> = room.inbox().into_iter().map(|(lane, row)| (lane, row.event)).collect();
+    assert_eq!(inbox, [1, 2, 3].map(|id| (lane, StoredEvent::Update(raw(id)))));
 }
 
 #[tokio::test]

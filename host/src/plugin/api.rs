@@ -6,26 +6,34 @@
 //!   the host is a trap of its own kind ([`HostFailed`]), so that nobody blames the guest for it.
 //! - What the host keeps for a run is bounded by [`Limits`](super::Limits), whatever the guest does.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use rand::rngs::StdRng;
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::bindings::botyard::types::types;
+use super::http::HttpClient;
+use super::journal::Cursor;
 use super::limits::MemoryGuard;
 use super::meter::Meter;
-use super::outbound::Cursor;
 use super::run::Invocation;
 use super::version::Context;
 use super::{Journal, Outbound};
-use crate::domain::{BotId, ChatId, Conversation, Lane, ThreadId, UserId};
+use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName, ThreadId, UserId};
 use crate::store::Tx;
+use crate::store::rows::moved;
 
 mod bot_api;
+mod broadcast;
+mod chats;
 mod clock;
 mod config;
+mod files;
 mod fsm;
+mod http;
 mod i18n;
 mod log;
 mod random;
@@ -34,7 +42,7 @@ mod storage;
 #[cfg(test)]
 mod tests;
 
-pub(super) use fsm::read_state;
+pub(super) use fsm::{put_state, read_state};
 
 /// What the guest's host functions work on: the data of a wasmtime store.
 pub(super) struct Host {
@@ -45,6 +53,7 @@ pub(super) struct Host {
     pub(super) run: Option<Run>,
     /// What the guest's panic hook said, just before the trap.
     pub(super) panic: Option<Panic>,
+    http: HttpClient,
     /// Bytes of log text that are left.
     log_left: u64,
 }
@@ -58,16 +67,23 @@ pub(super) struct Run {
     pub(super) deadline: Instant,
     /// Direct calls made.
     pub(super) calls: u32,
-    lane: Lane,
+    /// HTTP requests made.
+    pub(super) requests: u32,
+    lane: EventLane,
     event: u64,
+    attempt: u32,
     seed: u64,
     outbound: Arc<dyn Outbound>,
     journal: Journal,
     cursor: Cursor,
+    /// The chat actions that are shown for as long as this is here.
+    acting: HashMap<Lane, StopOnDrop>,
+    http_cursor: Cursor,
     timers: u64,
     effects_left: u32,
     data_left: u64,
     random: Option<StdRng>,
+    files: files::RunFiles,
 }
 
 /// A guest's panic.
@@ -96,15 +112,24 @@ const DESCRIBING: &str = "nothing can be done while the plugin describes itself"
 
 impl Host {
     /// For a plugin that describes itself: without access to anything.
-    pub(super) fn describing(context: Arc<Context>, meter: Arc<Meter>) -> Self {
+    pub(super) fn describing(context: Arc<Context>, meter: Arc<Meter>, http: HttpClient) -> Self {
         let limits = &context.limits;
-        Self { memory: MemoryGuard::new(limits.memory), log_left: limits.log, meter, run: None, panic: None, context }
+        Self {
+            memory: MemoryGuard::new(limits.memory),
+            log_left: limits.log,
+            meter,
+            run: None,
+            panic: None,
+            http,
+            context,
+        }
     }
 
     /// For one run.
     pub(super) fn running(
         context: Arc<Context>,
         meter: Arc<Meter>,
+        http: HttpClient,
         invocation: &Invocation,
         tx: Tx,
         outbound: Arc<dyn Outbound>,
@@ -117,18 +142,23 @@ impl Host {
             now: invocation.now,
             deadline: Instant::now() + limits.time,
             calls: 0,
+            requests: 0,
             lane: invocation.lane,
             event: invocation.id,
+            attempt: invocation.attempt,
             seed: invocation.seed,
             outbound,
             journal: invocation.journal.clone(),
             cursor: Cursor::default(),
+            acting: HashMap::new(),
+            http_cursor: Cursor::default(),
             timers: 0,
             effects_left: limits.effects,
             data_left: limits.data,
             random: None,
+            files: files::RunFiles::default(),
         };
-        Self { run: Some(run), ..Self::describing(context, meter) }
+        Self { run: Some(run), ..Self::describing(context, meter, http) }
     }
 
     /// For another instance of the same run: memory and processor time begin anew, effects go on.
@@ -159,13 +189,33 @@ impl Run {
         self.charge_data(READ_BYTES + bytes).map_err(wasmtime::Error::msg)
     }
 
+    /// The chat that is meant by an id that the guest has from somewhere: a group may have moved since.
+    fn chat(&mut self, chat: ChatId) -> wasmtime::Result<ChatId> {
+        moved::current(&mut self.tx, self.bot, chat).map_err(failed)
+    }
+
     /// The moment from which on something that lives `ttl` seconds is gone; 0 for never.
     fn expiry(&self, ttl: Option<u64>) -> u64 {
         ttl.map_or(0, |seconds| self.now.saturating_add(seconds.saturating_mul(1_000)))
     }
+
+    /// What other runs of the event have done at once, and this one would not have: it can't be undone.
+    pub(super) fn left_over(&self, plugin: &PluginName) -> usize {
+        self.journal.calls.left_over(&self.cursor, self.attempt, plugin)
+            + self.journal.http.left_over(&self.http_cursor, self.attempt, plugin)
+    }
 }
 
 impl types::Host for Host {}
+
+/// Ends a call when the run that waits for it has ended: nothing of a run outlives it.
+struct StopOnDrop(AbortHandle);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 impl From<Conversation> for types::StateKey {
     fn from(conversation: Conversation) -> Self {

@@ -7,7 +7,9 @@ wasmtime::component::bindgen!({
     world: "botyard:plugin/plugin",
     imports: {
         "botyard:telegram/bot-api.call": async | trappable,
+        "botyard:http/client.send": async | trappable,
         "botyard:clock/clock.sleep": async | trappable,
+        "botyard:files/files": async | trappable,
         default: trappable,
     },
     exports: { default: async },

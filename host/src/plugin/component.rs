@@ -15,14 +15,21 @@ use super::Error;
 /// What a plugin must export.
 const EXPORT: &str = "botyard:plugin/handler@0.1.0";
 
+/// What needs a grant of its own.
+pub(super) const BROADCASTS: &str = "botyard:broadcast/broadcasts@0.1.0";
+
 /// What a plugin may import.
-const OFFERED: [&str; 10] = [
+const OFFERED: [&str; 14] = [
     "botyard:types/types@0.1.0",
     "botyard:telegram/bot-api@0.1.0",
+    BROADCASTS,
+    "botyard:files/files@0.1.0",
+    "botyard:telegram/chats@0.1.0",
     "botyard:fsm/conversation@0.1.0",
     "botyard:storage/key-value@0.1.0",
     "botyard:i18n/catalogs@0.1.0",
     "botyard:schedule/timers@0.1.0",
+    "botyard:http/client@0.1.0",
     "botyard:clock/clock@0.1.0",
     "botyard:random/random@0.1.0",
     "botyard:config/config@0.1.0",
@@ -121,6 +128,11 @@ pub(super) fn check_interface(component: &Component) -> Result<(), Error> {
     }
     let exports: Vec<&str> = kind.exports(engine).map(|(name, _)| name).collect();
     if exports.contains(&EXPORT) { Ok(()) } else { Err(other_world(&exports)) }
+}
+
+/// True if the component imports this.
+pub(super) fn imports(component: &Component, interface: &str) -> bool {
+    component.component_type().imports(component.engine()).any(|(name, _)| name == interface)
 }
 
 fn other_world(exports: &[&str]) -> Error {

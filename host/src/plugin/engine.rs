@@ -22,8 +22,8 @@ use super::bindings::{self, PluginPre};
 use super::cache::Cache;
 use super::limits::MEMORY_CAP;
 use super::run::describe;
-use super::version::{Context, file_hash};
-use super::{Error, Grants, Limits, Manifest, Plugin, Version, component};
+use super::version::{Context, Pace, file_hash};
+use super::{Error, Grants, HttpClient, Limits, Manifest, Plugin, Version, component, grants};
 use crate::domain::PluginName;
 use crate::i18n::Catalogs;
 
@@ -40,12 +40,14 @@ const SPARE: usize = 2;
 const CALL_BYTES: usize = 16 << 20;
 
 /// How the engine is set up.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct EngineSettings {
     /// Runs that may be under way at once.
     pub max_runs: usize,
     /// Where compiled plugins are kept; none to compile them at every start.
     pub cache_dir: Option<PathBuf>,
+    /// Makes the HTTP requests of plugins.
+    pub http: HttpClient,
 }
 
 /// What the operator says about one plugin.
@@ -73,6 +75,7 @@ struct Inner {
     wasm: wasmtime::Engine,
     linker: Linker<Host>,
     places: Semaphore,
+    http: HttpClient,
     cache: Option<Cache>,
     /// Compiling takes memory and all processors, so plugins are loaded one after the other.
     loading: Mutex<()>,
@@ -100,6 +103,7 @@ impl Engine {
         Ok(Self(Arc::new(Inner {
             linker,
             places: Semaphore::new(settings.max_runs.max(1)),
+            http: settings.http,
             cache: settings.cache_dir.and_then(|folder| Cache::open(folder, &wasm)),
             loading: Mutex::new(()),
             _clock: start_clock(wasm.clone()).map_err(|error| Error::Engine(error.to_string()))?,
@@ -124,6 +128,8 @@ impl Engine {
             grants: settings.grants,
             limits: settings.limits,
             methods: Vec::new(),
+            http: Vec::new(),
+            tells_expired: false,
             state_version: 0,
             catalogs: Catalogs::default(),
         };
@@ -133,11 +139,21 @@ impl Engine {
         let overrides = settings.locales_dir.map(|folder| folder.join(name.as_str()));
         let catalogs = Catalogs::load(&sources, overrides.as_deref(), &settings.default_locale)?;
         let manifest = Manifest::check(described).map_err(Error::Manifest)?;
-        let context =
-            Context { methods: manifest.methods.clone(), state_version: manifest.state_version, catalogs, ..bare };
-        let warnings = context.warnings();
+        let context = Context {
+            methods: manifest.methods.clone(),
+            http: manifest.http.clone(),
+            tells_expired: manifest.expired,
+            state_version: manifest.state_version,
+            catalogs,
+            ..bare
+        };
+        let mut warnings = context.warnings();
+        if component::imports(&component, component::BROADCASTS) {
+            warnings.extend(grants::check_broadcast(&name, &context.grants, false).err());
+        }
         let version = Version::of(wasm);
-        Ok(Arc::new(Plugin { name, version, manifest, warnings, engine: self.clone(), code, context: context.into() }))
+        let (engine, context, pace) = (self.clone(), context.into(), Pace::default());
+        Ok(Arc::new(Plugin { name, version, manifest, warnings, engine, code, context, pace }))
     }
 
     fn component(&self, wasm: &[u8]) -> Result<Component, Error> {
@@ -165,6 +181,11 @@ impl Engine {
     /// A place among the runs that may be under way; waits for one where all are taken.
     pub(super) async fn place(&self) -> SemaphorePermit<'_> {
         self.0.places.acquire().await.expect("the engine never closes its places")
+    }
+
+    /// What makes the HTTP requests of plugins.
+    pub(super) fn http(&self) -> HttpClient {
+        self.0.http.clone()
     }
 
     /// A store for one instance: guarded, and interrupted at every tick.

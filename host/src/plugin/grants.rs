@@ -3,7 +3,7 @@
 //! Pure; a refusal says what to change, and where. Telegram takes method names in any case, so they are
 //! compared without it.
 
-use crate::domain::PluginName;
+use crate::domain::{Origin, OriginPattern, PluginName};
 
 /// These belong to the host: with them a plugin could take the bot's updates or end its session.
 const NEVER: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
@@ -13,6 +13,61 @@ const NEVER: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut",
 pub struct Grants {
     /// Bot API methods, with `*` at the end for any ending; none for all that the plugin declares.
     pub methods: Option<Vec<String>>,
+    /// Broadcasts.
+    pub broadcast: Broadcasting,
+    /// Servers that it may send HTTP requests to, as far as it declares them too.
+    pub http: Vec<OriginPattern>,
+}
+
+/// Whether a plugin may send one call to many chats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Broadcasting {
+    /// Not at all.
+    #[default]
+    Denied,
+    /// At the usual rate.
+    Free,
+    /// Also for the bot's Stars.
+    Paid,
+}
+
+/// Where a plugin may send HTTP requests to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reach<'a> {
+    pub(super) plugin: &'a PluginName,
+    /// By its manifest.
+    pub(super) declared: &'a [OriginPattern],
+    /// By the operator.
+    pub(super) granted: &'a [OriginPattern],
+}
+
+impl Reach<'_> {
+    /// Decides about one server; the error is for the plugin's author and the operator.
+    pub(super) fn check(&self, origin: &Origin) -> Result<(), String> {
+        if !self.declared.iter().any(|pattern| pattern.matches(origin)) {
+            return Err(format!("the plugin does not declare {origin}: add \"{origin}\" to `http` of its manifest"));
+        }
+        if !self.granted.iter().any(|pattern| pattern.matches(origin)) {
+            return Err(self.mend(origin));
+        }
+        Ok(())
+    }
+
+    /// Whether the operator has granted this very server, and not only many at once.
+    pub(super) fn is_named(&self, origin: &Origin) -> bool {
+        self.granted.iter().any(|pattern| pattern.names(origin))
+    }
+
+    /// What the operator must do to allow it.
+    pub(super) fn mend(&self, origin: &impl std::fmt::Display) -> String {
+        format!("add \"{origin}\" to `grants.http` of [plugins.{}] in bot.toml", self.plugin)
+    }
+
+    /// What is declared and will not be allowed.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        let missing = |declared: &&OriginPattern| !self.granted.iter().any(|granted| granted.covers(declared));
+        self.declared.iter().filter(missing).map(|declared| self.mend(declared))
+    }
 }
 
 /// True for what can be the name of a method: nothing that could change the address of a call.
@@ -39,6 +94,15 @@ pub(super) fn check(plugin: &PluginName, declared: &[String], grants: &Grants, m
         }
         _ => Ok(()),
     }
+}
+
+/// Decides about a broadcast; the error is for the plugin's author and the operator.
+pub(super) fn check_broadcast(plugin: &PluginName, grants: &Grants, paid: bool) -> Result<(), String> {
+    let (needed, line) = if paid { (Broadcasting::Paid, "\"paid\"") } else { (Broadcasting::Free, "true") };
+    if grants.broadcast >= needed {
+        return Ok(());
+    }
+    Err(format!("add `grants.broadcast = {line}` to [plugins.{plugin}] in bot.toml"))
 }
 
 fn matches(pattern: &str, method: &str) -> bool {
@@ -81,13 +145,26 @@ mod tests {
             (&["*"], None, "Close", Some("the host's own")),
             (&["*"], None, "closeForumTopic", None),
         ] {
-            let grants = Grants { methods: granted.map(texts) };
+            let grants = Grants { methods: granted.map(texts), ..Grants::default() };
             let answer = check(&PluginName::new("shop"), &texts(declared), &grants, method);
             match expect {
                 None => assert_eq!(answer, Ok(()), "{declared:?} {granted:?} {method}"),
                 Some(part) => assert!(answer.clone().is_err_and(|text| text.contains(part)), "{method}: {answer:?}"),
             }
         }
+    }
+
+    #[test]
+    fn broadcasts_and_paying_for_them_are_granted_each() {
+        let denied = |broadcast, paid| {
+            check_broadcast(&PluginName::new("news"), &Grants { broadcast, ..Grants::default() }, paid).err()
+        };
+        let says = |line: &str| Some(format!("add `grants.broadcast = {line}` to [plugins.news] in bot.toml"));
+        assert_eq!(denied(Broadcasting::Denied, false), says("true"));
+        assert_eq!(denied(Broadcasting::Denied, true), says("\"paid\""));
+        assert_eq!(denied(Broadcasting::Free, true), says("\"paid\""));
+        assert_eq!((denied(Broadcasting::Free, false), denied(Broadcasting::Paid, false)), (None, None));
+        assert_eq!(denied(Broadcasting::Paid, true), None);
     }
 
     #[test]

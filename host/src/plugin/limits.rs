@@ -31,6 +31,16 @@ pub struct Limits {
     pub calls: u32,
     /// Bytes of log text.
     pub log: u64,
+    /// Bytes of the files that the run makes.
+    pub upload: u64,
+    /// Bytes of the files that it fetches.
+    pub download: u64,
+    /// Bytes of the body of one HTTP request, and of its answer.
+    pub http_bytes: u64,
+    /// HTTP requests.
+    pub http_calls: u32,
+    /// HTTP requests of all its runs in a minute.
+    pub http_per_minute: u32,
     /// Writes, timers and queued API calls.
     pub effects: u32,
     /// Bytes that the host holds for the run: what it reads from the store and what it writes.
@@ -47,6 +57,11 @@ impl Default for Limits {
             value: 1 << 20,
             calls: 32,
             log: 64 << 10,
+            upload: 50 << 20,
+            download: 20 << 20,
+            http_bytes: 1 << 20,
+            http_calls: 16,
+            http_per_minute: 300,
             effects: 1_000,
             data: 16 << 20,
         }

@@ -1,10 +1,13 @@
 //! What a plugin says of itself, checked and made ready for use.
 
+use std::time::Duration;
+
 use regex::{Regex, RegexBuilder};
 
 use super::bindings::exports::botyard::plugin::handler as wire;
 use super::grants;
-use crate::domain::KeyStrategy;
+use crate::domain::{KeyStrategy, OriginPattern};
+use crate::recurrence::{Misfire, Rule};
 
 /// A compiled regular expression may not be larger than this. At its worst one of this size takes 30 ms for the
 /// longest text, on the host's time.
@@ -19,6 +22,7 @@ const MOST_NAMES: usize = 1_000;
 const TEXT_BYTES: usize = 1_000;
 /// Callback data has at most 64 bytes.
 const CALLBACK_BYTES: usize = 64;
+const SCHEDULE_NAME_BYTES: usize = 64;
 const CHAT_TYPES: [&str; 4] = ["private", "group", "supergroup", "channel"];
 
 /// What a plugin says of itself.
@@ -40,6 +44,23 @@ pub struct Manifest {
     pub state_version: u32,
     /// The Bot API methods it calls; `*` at the end stands for any ending.
     pub methods: Vec<String>,
+    /// Where it sends HTTP requests to.
+    pub http: Vec<OriginPattern>,
+    /// The recurring timers that the host keeps for it.
+    pub schedules: Vec<Schedule>,
+    /// Whether it wants to hear of the end of a state's time to live.
+    pub expired: bool,
+}
+
+/// A recurring timer that a manifest declares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// The name that its events carry.
+    pub name: String,
+    /// When; a rule that was checked.
+    pub rule: Rule,
+    /// What becomes of missed times.
+    pub misfire: Misfire,
 }
 
 /// One way in which events reach a plugin. Every part that is given must match; an empty list matches all.
@@ -81,6 +102,9 @@ impl Manifest {
             KeyStrategy::default()
         });
         let (name, version) = (&manifest.name, &manifest.version);
+        if key == KeyStrategy::Unordered && manifest.state_version > 0 {
+            problems.push("with the key `none` there are no conversations, so it can't keep states".to_owned());
+        }
         for (what, text) in [("name", name), ("version", version), ("description", &manifest.description)] {
             if text.len() > TEXT_BYTES || text.contains(char::is_control) {
                 problems.push(format!("its {what} has control characters, or more than {TEXT_BYTES} bytes"));
@@ -90,7 +114,12 @@ impl Manifest {
             return Err(format!("{} filters; at most {MOST_FILTERS} are possible", manifest.filters.len()));
         }
         let lists = manifest.filters.iter().flat_map(|filter| [&filter.kinds, &filter.commands, &filter.states]);
-        let lengths = lists.map(Vec::len).chain([manifest.methods.len(), manifest.commands.len()]);
+        let lengths = lists.map(Vec::len).chain([
+            manifest.methods.len(),
+            manifest.commands.len(),
+            manifest.http.len(),
+            manifest.schedules.len(),
+        ]);
         if let Some(length) = lengths.max().filter(|length| *length > MOST_NAMES) {
             return Err(format!("{length} names in one list; at most {MOST_NAMES} are possible"));
         }
@@ -102,6 +131,15 @@ impl Manifest {
         for command in manifest.commands.iter().filter(|command| !is_command(&command.name)) {
             problems.push(not_a_command(&command.name));
         }
+        let http = manifest.http.iter().filter_map(|origin| match origin.parse() {
+            Ok(origin) => Some(origin),
+            Err(error) => {
+                problems.push(format!("{error}"));
+                None
+            }
+        });
+        let http = http.collect();
+        let schedules = check_schedules(manifest.schedules, &mut problems);
         let filters = manifest
             .filters
             .into_iter()
@@ -126,8 +164,33 @@ impl Manifest {
             key,
             state_version: manifest.state_version,
             methods: manifest.methods,
+            http,
+            schedules,
+            expired: manifest.expired,
         })
     }
+}
+
+fn check_schedules(schedules: Vec<wire::Schedule>, problems: &mut Vec<String>) -> Vec<Schedule> {
+    let mut checked: Vec<Schedule> = Vec::new();
+    for wire::Schedule { name, rule, make_up } in schedules {
+        let rule = match rule {
+            wire::ScheduleRule::Cron((expression, zone)) => Rule::Cron { expression, zone },
+            wire::ScheduleRule::EveryMs(interval) => Rule::Every(Duration::from_millis(interval)),
+        };
+        if let Err(problem) = rule.parse() {
+            problems.push(format!("schedule `{name:.64}`: {problem}"));
+        }
+        if name.is_empty() || name.len() > SCHEDULE_NAME_BYTES || name.contains(char::is_control) {
+            problems.push(format!("schedule `{name:.64}`: its name must have 1 to {SCHEDULE_NAME_BYTES} bytes"));
+        }
+        if checked.iter().any(|other| other.name == name) {
+            problems.push(format!("there are two schedules named `{name:.64}`"));
+        }
+        let misfire = if make_up { Misfire::Once } else { Misfire::Skip };
+        checked.push(Schedule { name, rule, misfire });
+    }
+    checked
 }
 
 fn check_filter(filter: wire::Filter, regex_bytes: usize, problem: &mut dyn FnMut(String)) -> Filter {
@@ -204,6 +267,9 @@ mod tests {
             state_version: 1,
             catalogs: vec![],
             methods: vec!["send*".into()],
+            http: vec![],
+            schedules: vec![],
+            expired: false,
         }
     }
 
@@ -232,6 +298,13 @@ mod tests {
     }
 
     #[test]
+    fn without_conversations_there_are_no_states() {
+        let unordered = |state_version| wire::Manifest { key: "none".into(), state_version, ..manifest(filter()) };
+        assert_eq!(Manifest::check(unordered(0)).unwrap().key, KeyStrategy::Unordered);
+        assert!(Manifest::check(unordered(1)).unwrap_err().contains("can't keep states"));
+    }
+
+    #[test]
     fn says_all_that_is_wrong_at_once() {
         let broken = wire::Filter {
             kinds: vec!["Message".into()],
@@ -245,8 +318,27 @@ mod tests {
         broken.key = "person".into();
         broken.methods = vec!["../getMe".into()];
         broken.commands = vec![wire::CommandHelp { name: "Start".into(), description_key: String::new() }];
+        broken.http = vec!["api.pay.example".into()];
+        let daily = |rule| wire::Schedule { name: "daily".into(), rule, make_up: true };
+        broken.schedules = vec![
+            daily(wire::ScheduleRule::Cron(("0 25 * * *".into(), "UTC".into()))),
+            daily(wire::ScheduleRule::EveryMs(5)),
+        ];
         let text = Manifest::check(broken).unwrap_err();
-        for part in ["`Message`", "`privat`", "`/start`", "`(`", "`person`", "`../getMe`", "`Start`", "filter 1"] {
+        for part in [
+            "`25` as hour",
+            "5ms",
+            "two schedules",
+            "`api.pay.example`",
+            "`Message`",
+            "`privat`",
+            "`/start`",
+            "`(`",
+            "`person`",
+            "`../getMe`",
+            "`Start`",
+            "filter 1",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

@@ -1,14 +1,13 @@
 //! Calls to the Bot API whose answer a run waits for.
-//!
-//! They take effect at once, so they are the one thing that a second run of the same event must not repeat:
-//! the [`Journal`] remembers them, and answers for them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
 use crate::domain::PluginName;
+use crate::files::{Fetched, Files, Pin};
+use crate::store::rows::file::Attached;
 use crate::telegram::Refusal;
 
 /// Makes API calls for plugins; the sender does.
@@ -22,6 +21,49 @@ pub trait Outbound: Send + Sync {
         params: String,
         deadline: Duration,
     ) -> BoxFuture<'_, Result<String, CallError>>;
+
+    /// Shows a chat action with these parameters now and again, for as long as the future is kept; it ends by itself
+    /// when that is of no use any more.
+    fn keep_acting(&self, params: String) -> BoxFuture<'static, ()>;
+
+    /// Where the files of calls are kept; none where calls can carry none.
+    fn files(&self) -> Option<&Files> {
+        None
+    }
+
+    /// As [`Outbound::call`], with files.
+    fn call_with_files(
+        &self,
+        _plugin: &PluginName,
+        _method: &str,
+        _params: String,
+        _files: Vec<Attachment>,
+        _deadline: Duration,
+    ) -> BoxFuture<'_, Result<String, CallError>> {
+        Box::pin(std::future::ready(Err(CallError::Unreachable(NO_FILES.to_owned()))))
+    }
+
+    /// Fetches a file from Telegram, at most `limit` bytes. What is not there in time may be at the next attempt.
+    fn fetch(
+        &self,
+        _file_id: String,
+        _limit: u64,
+        _deadline: Duration,
+    ) -> BoxFuture<'_, Result<Arc<Fetched>, CallError>> {
+        Box::pin(std::future::ready(Err(CallError::Unreachable(NO_FILES.to_owned()))))
+    }
+}
+
+/// What those answer that carry no files.
+pub(super) const NO_FILES: &str = "this host carries no files";
+
+/// A file of a call, which is there as long as this lives.
+#[derive(Clone)]
+pub struct Attachment {
+    /// What is sent.
+    pub attached: Attached,
+    /// Keeps its content.
+    pub pin: Arc<Pin>,
 }
 
 /// Why a call did not succeed.
@@ -54,69 +96,10 @@ pub enum CallError {
     Invalid(String),
 }
 
-/// The calls that the runs of one event have made. Clones share it; every attempt at the event must be given
-/// the same one.
-#[derive(Debug, Clone, Default)]
-pub struct Journal(Arc<Mutex<Vec<Entry>>>);
-
-#[derive(Debug)]
-struct Entry {
-    plugin: PluginName,
-    method: String,
-    params: String,
-    /// None while the call is under way, and for ever if its run ended before the answer came.
-    answer: Option<Result<String, CallError>>,
-}
-
-/// A run's place in the journal: which entries it has been answered from.
-#[derive(Debug, Default)]
-pub(super) struct Cursor(Vec<usize>);
-
-impl Journal {
-    /// What an earlier attempt was answered, if it made this call. A call made twice counts twice.
-    pub(super) fn recall(
-        &self,
-        cursor: &mut Cursor,
-        plugin: &PluginName,
-        method: &str,
-        params: &str,
-    ) -> Option<Result<String, CallError>> {
-        let entries = self.entries();
-        let found = entries.iter().enumerate().position(|(index, entry)| {
-            !cursor.0.contains(&index) && entry.plugin == *plugin && entry.method == method && entry.params == params
-        })?;
-        cursor.0.push(found);
-        let lost = "an earlier attempt at this event ended before the answer came";
-        Some(entries[found].answer.clone().unwrap_or_else(|| Err(CallError::UnknownOutcome(lost.to_owned()))))
-    }
-
-    /// Notes that a call begins; answers with its place.
-    pub(super) fn begin(&self, cursor: &mut Cursor, plugin: &PluginName, method: &str, params: &str) -> usize {
-        let mut entries = self.entries();
-        entries.push(Entry {
-            plugin: plugin.clone(),
-            method: method.to_owned(),
-            params: params.to_owned(),
-            answer: None,
-        });
-        cursor.0.push(entries.len() - 1);
-        entries.len() - 1
-    }
-
-    /// Notes the answer. A call that certainly had no effect is forgotten: it may be made again.
-    pub(super) fn finish(&self, place: usize, answer: &Result<String, CallError>) {
-        let mut entries = self.entries();
-        match answer {
-            Ok(_) | Err(CallError::Refused { .. } | CallError::UnknownOutcome(_)) => {
-                entries[place].answer = Some(answer.clone());
-            }
-            // The places of the others must stay, so the entry does, with a method that no call has.
-            Err(_) => entries[place].method.clear(),
-        }
-    }
-
-    fn entries(&self) -> std::sync::MutexGuard<'_, Vec<Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl CallError {
+    /// Whether the call may have taken effect, or was refused in a way that another call would be too.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::UnknownOutcome(_))
     }
 }
 
@@ -124,54 +107,16 @@ impl Journal {
 mod tests {
     use super::*;
 
-    const METHOD: &str = "sendMessage";
-
-    fn make(journal: &Journal, cursor: &mut Cursor, params: &str, answer: Result<String, CallError>) {
-        let plugin = PluginName::new("shop");
-        assert_eq!(journal.recall(cursor, &plugin, METHOD, params), None);
-        let place = journal.begin(cursor, &plugin, METHOD, params);
-        journal.finish(place, &answer);
-    }
-
     #[test]
-    fn answers_each_call_of_an_earlier_attempt_once() {
-        let journal = Journal::default();
-        let plugin = PluginName::new("shop");
-        let mut first = Cursor::default();
-        make(&journal, &mut first, "{}", Ok("1".into()));
-        make(&journal, &mut first, "{}", Ok("2".into()));
-
-        let mut second = Cursor::default();
-        let mut recall = |params| journal.recall(&mut second, &plugin, METHOD, params);
-        assert_eq!(recall("{\"a\":1}"), None);
-        assert_eq!(recall("{}"), Some(Ok("1".into())));
-        assert_eq!(recall("{}"), Some(Ok("2".into())));
-        assert_eq!(recall("{}"), None);
-        assert_eq!(journal.recall(&mut Cursor::default(), &PluginName::new("other"), METHOD, "{}"), None);
-    }
-
-    #[test]
-    fn forgets_what_had_no_effect_and_keeps_what_may_have_had() {
-        for (error, kept) in [
+    fn what_had_no_effect_may_be_called_again() {
+        for (error, is_final) in [
             (CallError::Refused { code: 400, description: "no".into(), kind: Refusal::Call }, true),
             (CallError::UnknownOutcome("cut".into()), true),
             (CallError::Flooded(Duration::from_secs(3)), false),
             (CallError::Unreachable("down".into()), false),
             (CallError::Denied("no".into()), false),
         ] {
-            let journal = Journal::default();
-            make(&journal, &mut Cursor::default(), "{}", Err(error.clone()));
-            let again = journal.recall(&mut Cursor::default(), &PluginName::new("shop"), METHOD, "{}");
-            assert_eq!(again, kept.then_some(Err(error)));
+            assert_eq!(error.is_final(), is_final, "{error}");
         }
-    }
-
-    #[test]
-    fn a_call_whose_run_ended_early_has_an_unknown_outcome() {
-        let journal = Journal::default();
-        let plugin = PluginName::new("shop");
-        journal.begin(&mut Cursor::default(), &plugin, METHOD, "{}");
-        let again = journal.recall(&mut Cursor::default(), &plugin, METHOD, "{}");
-        assert!(matches!(again, Some(Err(CallError::UnknownOutcome(_)))));
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wasmtime::{Store, Trap, WasmBacktrace};
 
-use super::api::{Host, HostFailed, Run, read_state, shorten};
+use super::api::{Host, HostFailed, Run, put_state, read_state, shorten};
 use super::bindings::PluginPre;
 use super::bindings::botyard::types::types::{self as wire, State};
 use super::bindings::exports::botyard::plugin::handler as exported;
@@ -22,9 +22,10 @@ use super::engine::Engine;
 use super::meter::{Exhausted, Meter};
 use super::version::Context;
 use super::{Event, Journal, Outbound, Plugin};
-use crate::domain::{BotId, Conversation, Lane};
-use crate::store::Tx;
-use crate::store::rows::fsm::{StateRow, aside_key, key};
+use crate::config::redaction::redact;
+use crate::domain::{BotId, Conversation, EventLane, PluginName};
+use crate::store::rows::fsm::{StateRow, aside_key, before_key, key};
+use crate::store::{self, Tx};
 
 /// Bytes of a guest's own words that are kept and logged.
 const REASON_BYTES: usize = 4 << 10;
@@ -47,7 +48,7 @@ pub struct Invocation {
     /// The conversation, by this plugin's own strategy.
     pub conversation: Conversation,
     /// The lane of the event: where its timers' events will go.
-    pub lane: Lane,
+    pub lane: EventLane,
     /// The bot that the event is for.
     pub bot: BotId,
     /// The places of the manifest's filters that the event matches: those that observe, or the others.
@@ -56,6 +57,8 @@ pub struct Invocation {
     pub event: Event,
     /// The direct calls that earlier attempts have made: one journal for all attempts at an event.
     pub journal: Journal,
+    /// The version is on trial: a state that it takes over from another version is kept as it was.
+    pub on_trial: bool,
 }
 
 /// What a plugin made of an event.
@@ -116,6 +119,9 @@ pub enum RunError {
     /// It took too long.
     #[error("the plugin took more than {0:?} (`limits.time`)")]
     OutOfTime(Duration),
+    /// Its deadline did not end it either.
+    #[error("the plugin hung far beyond {0:?} (`limits.time`), and the watchdog has ended it")]
+    Hung(Duration),
     /// It could not do with its memory.
     #[error("the plugin needed more than {0} bytes of memory (`limits.memory`)")]
     OutOfMemory(u64),
@@ -131,42 +137,95 @@ impl Plugin {
         let _place = self.engine.place().await;
         let start = tx.savepoint();
         let meter = Arc::new(Meter::new(self.context.limits.cpu));
-        let host = Host::running(Arc::clone(&self.context), Arc::clone(&meter), invocation, tx, outbound);
-        let (host, migrated) = self.migrate_state(host).await;
-        let (host, result) = match migrated {
-            Ok(()) => self.handle(host, invocation).await,
-            Err(error) => (host, Err(error)),
+        let http = self.engine.http();
+        let host = Host::running(Arc::clone(&self.context), Arc::clone(&meter), http, invocation, tx, outbound);
+        let (host, result) = match &invocation.event {
+            wire::Event::Expired(state) => self.handle_expired(host, invocation, state).await,
+            event => match self.migrate_state(host, invocation.on_trial).await {
+                (host, Ok(())) => self.handle(host, invocation, event.clone()).await,
+                (host, Err(error)) => (host, Err(error)),
+            },
         };
-        let Run { mut tx, calls, .. } = host.run.expect("a host that was made for a run has one");
+        let run = host.run.expect("a host that was made for a run has one");
+        if result.is_ok() {
+            self.pace.note(meter.spent());
+            let left_over = run.left_over(&self.name);
+            if left_over > 0 {
+                tracing::warn!(
+                    plugin = %self.name, event = invocation.id, calls = left_over,
+                    "a run has made direct calls, and its repetition went another way: they stay made"
+                );
+            }
+        }
+        let Run { mut tx, calls, requests, .. } = run;
         if result != Ok(Verdict::Done) {
             tx.roll_back(start);
         }
-        RunReport { tx, result, cpu: meter.spent(), calls }
+        RunReport { tx, result, cpu: meter.spent(), calls: calls + requests }
     }
 
-    async fn handle(&self, host: Host, invocation: &Invocation) -> (Host, Result<Verdict, RunError>) {
-        let event = wire::Invocation {
+    /// The end of a state, which reads as none already: it comes with the event, as one of this version.
+    async fn handle_expired(
+        &self,
+        mut host: Host,
+        invocation: &Invocation,
+        state: &State,
+    ) -> (Host, Result<Verdict, RunError>) {
+        let version = self.context.state_version;
+        if state.version == version {
+            return self.handle(host, invocation, invocation.event.clone()).await;
+        }
+        let run = host.run.as_mut().expect("a host that was made for a run has one");
+        match take_before(run, &self.name, version) {
+            Ok(None) => {}
+            Ok(Some(StateRow { name, version, bytes, .. })) => {
+                return self.handle(host, invocation, wire::Event::Expired(State { name, version, bytes })).await;
+            }
+            Err(error) => return (host, Err(RunError::Host(error.to_string()))),
+        }
+        let (migrated, problem) = match self.migrate(host, state).await {
+            (host, Ok(Ok(new))) => return self.handle(host, invocation, wire::Event::Expired(new)).await,
+            (host, Ok(Err(problem))) => (host, guests_words(problem)),
+            (host, Err(error @ (RunError::OutOfTime(_) | RunError::Host(_)))) => return (host, Err(error)),
+            (host, Err(error)) => (host, error.to_string()),
+        };
+        host = migrated;
+        let run = host.run.as_mut().expect("a host that was made for a run has one");
+        tracing::warn!(plugin = %self.name, problem, "an expired state of another version can't be used; it is kept aside");
+        let State { name, version, bytes } = state.clone();
+        let row = StateRow { name, version, expires: 0, bytes };
+        run.tx.put(aside_key(run.bot, &self.name, &run.conversation), row.encode());
+        (host, Ok(Verdict::Done))
+    }
+
+    async fn handle(
+        &self,
+        host: Host,
+        invocation: &Invocation,
+        event: wire::Event,
+    ) -> (Host, Result<Verdict, RunError>) {
+        let invocation = wire::Invocation {
             id: invocation.id,
             attempt: invocation.attempt,
             now: invocation.now,
             seed: invocation.seed,
             key: invocation.conversation.into(),
             matched: invocation.matched.clone(),
-            event: invocation.event.clone(),
+            event,
         };
         let mut store = self.engine.store(host);
         let guard = Guard::of(&store);
         let work = async {
             let guest = self.code.instantiate_async(&mut store).await?;
-            guest.botyard_plugin_handler().call_handle(&mut store, &event).await
+            guest.botyard_plugin_handler().call_handle(&mut store, &invocation).await
         };
         let answer = guard.watch(work).await;
         let (host, answer) = finish(store, answer);
         let result = answer.and_then(|answer| match answer {
             Ok(exported::Verdict::Done) => Ok(Verdict::Done),
             Ok(exported::Verdict::Pass) => Ok(Verdict::Pass),
-            Err(exported::Failure { mut message, retry }) => {
-                shorten(&mut message, REASON_BYTES);
+            Err(exported::Failure { message, retry }) => {
+                let message = guests_words(message);
                 Err(RunError::Refused { message, retry })
             }
         });
@@ -174,7 +233,7 @@ impl Plugin {
     }
 
     /// Sees to it that the conversation's state is one of this version, or none.
-    async fn migrate_state(&self, mut host: Host) -> (Host, Result<(), RunError>) {
+    async fn migrate_state(&self, mut host: Host, on_trial: bool) -> (Host, Result<(), RunError>) {
         let version = self.context.state_version;
         if version == 0 {
             return (host, Ok(()));
@@ -188,32 +247,44 @@ impl Plugin {
             Ok(Some(Err(error))) => return set_aside(host, &error.to_string()),
             Err(error) => return (host, Err(RunError::Host(error.to_string()))),
         };
+        match take_back(run, &self.context) {
+            Ok(false) => {}
+            Ok(true) => return (host, Ok(())),
+            Err(error) => return (host, Err(RunError::Host(error.to_string()))),
+        }
         let before = run.tx.savepoint();
+        let kept = on_trial.then(|| row.encode());
         let old = State { name: row.name, version: row.version, bytes: row.bytes };
         let (mut host, migrated) = self.migrate(host, &old).await;
         let run = host.run.as_mut().expect("a host that was made for a run has one");
-        let problem = match migrated {
-            Ok(Ok(new)) if new.version != version => {
-                format!("it became version {} instead of {version}", new.version)
-            }
-            Ok(Ok(new)) if (new.name.len() + new.bytes.len()) as u64 > self.context.limits.state => {
-                format!("it grew to {} bytes (`limits.state`)", new.name.len() + new.bytes.len())
-            }
+        let problem = match migrated.map(|answer| answer.and_then(|new| self.check_migrated(new))) {
             Ok(Ok(new)) => {
                 let new = StateRow { name: new.name, version: new.version, expires: row.expires, bytes: new.bytes };
                 run.tx.put(key(run.bot, &self.name, &conversation), new.encode());
+                if let Some(kept) = kept {
+                    run.tx.put(before_key(run.bot, &self.name, &conversation), kept);
+                }
                 return (host, Ok(()));
             }
-            Ok(Err(mut problem)) => {
-                shorten(&mut problem, REASON_BYTES);
-                problem
-            }
+            Ok(Err(problem)) => guests_words(problem),
             // Another attempt may well go better: nothing is said about the state.
             Err(error @ (RunError::OutOfTime(_) | RunError::Host(_))) => return (host, Err(error)),
             Err(error) => error.to_string(),
         };
         run.tx.roll_back(before);
         set_aside(host, &problem)
+    }
+
+    /// A state as `migrate` must answer it.
+    fn check_migrated(&self, new: State) -> Result<State, String> {
+        let size = new.name.len() + new.bytes.len();
+        if new.version != self.context.state_version {
+            return Err(format!("it became version {} instead of {}", new.version, self.context.state_version));
+        }
+        if size as u64 > self.context.limits.state {
+            return Err(format!("it grew to {size} bytes (`limits.state`)"));
+        }
+        Ok(new)
     }
 
     async fn migrate(&self, host: Host, old: &State) -> (Host, Result<Result<State, String>, RunError>) {
@@ -225,6 +296,42 @@ impl Plugin {
         };
         let answer = guard.watch(work).await;
         finish(store, answer)
+    }
+}
+
+/// Puts the conversation's state back as it was before a later version took it over on trial, if this version wrote it.
+fn take_back(run: &mut Run, context: &Context) -> Result<bool, store::Error> {
+    let Some(old) = take_before(run, &context.name, context.state_version)? else { return Ok(false) };
+    tracing::info!(plugin = %context.name, "a state goes on as it was before the trial of a version that was rolled back");
+    put_state(run, context, &old);
+    Ok(true)
+}
+
+/// The state that this version wrote before a later one took it over on trial; it is not kept any longer.
+fn take_before(run: &mut Run, plugin: &PluginName, version: u32) -> Result<Option<StateRow>, store::Error> {
+    let kept = before_key(run.bot, plugin, &run.conversation);
+    let old = run.tx.get(&kept)?.and_then(|old| StateRow::decode(&old).ok()).filter(|old| old.version == version);
+    if old.is_some() {
+        run.tx.delete(kept);
+    }
+    Ok(old)
+}
+
+impl Plugin {
+    /// Tries what would become of a state, without anything coming of it. The inner error is a state that this version
+    /// says it can't take over.
+    ///
+    /// # Errors
+    /// When the plugin crashes over it.
+    pub async fn try_migration(&self, old: &StateRow) -> Result<Result<(), String>, RunError> {
+        if old.version == self.context.state_version {
+            return Ok(Ok(()));
+        }
+        let meter = Arc::new(Meter::new(self.context.limits.cpu));
+        let host = Host::describing(Arc::clone(&self.context), meter, self.engine.http());
+        let old = State { name: old.name.clone(), version: old.version, bytes: old.bytes.clone() };
+        let (_, migrated) = self.migrate(host, &old).await;
+        migrated.map(|answer| answer.and_then(|new| self.check_migrated(new)).map(drop))
     }
 }
 
@@ -253,7 +360,7 @@ pub(super) fn describe(
 ) -> (Context, Result<exported::Manifest, RunError>) {
     let context = Arc::new(context);
     let cpu = context.limits.cpu.max(DESCRIBE_CPU);
-    let host = Host::describing(Arc::clone(&context), Arc::new(Meter::new(cpu)));
+    let host = Host::describing(Arc::clone(&context), Arc::new(Meter::new(cpu)), engine.http());
     // A thread of its own, because a runtime can't be entered from within another.
     let described = std::thread::scope(|scope| {
         let describe = || {
@@ -308,6 +415,14 @@ fn finish<T>(store: Store<Host>, answer: Option<wasmtime::Result<T>>) -> (Host, 
     (host, result)
 }
 
+/// What a guest says of its failure is logged and kept with its event: bounded, and without secrets that it was given.
+fn guests_words(text: String) -> String {
+    // A secret that the end cuts in two would not be seen any more.
+    let mut text = redact(&text).into_owned();
+    shorten(&mut text, REASON_BYTES);
+    text
+}
+
 fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
     let limits = &host.context.limits;
     if error.is::<Exhausted>() {
@@ -325,7 +440,12 @@ fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
     // The names in it are the guest's.
     shorten(&mut backtrace, BACKTRACE_BYTES);
     if let Some(panic) = host.panic.take() {
-        return RunError::Panicked { message: panic.message, file: panic.file, line: panic.line, backtrace };
+        return RunError::Panicked {
+            message: guests_words(panic.message),
+            file: panic.file,
+            line: panic.line,
+            backtrace,
+        };
     }
     let message = match error.downcast_ref::<Trap>() {
         Some(trap) => trap.to_string(),

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 
 use self::guest::Guest;
 use super::*;
-use crate::domain::{BotId, ChatId, Conversation, Lane, PluginName};
-use crate::store::rows::{fsm, kv, outbox, timer};
+use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName};
+use crate::store::rows::{expiry, fsm, kv, outbox, timer};
 use crate::store::{Store, Tx};
 
 mod guest;
@@ -50,11 +50,12 @@ fn invocation() -> Invocation {
         now: NOW,
         seed: 1,
         conversation: conversation(),
-        lane: Lane::Chat(ChatId(7)),
+        lane: EventLane::whole(Lane::Chat(ChatId(7))),
         bot: BOT,
         matched: vec![],
         event: Event::Timer(timer),
         journal: Journal::default(),
+        on_trial: false,
     }
 }
 
@@ -76,6 +77,15 @@ impl Outbound for Telegram {
             Ok(number.to_string())
         })
     }
+
+    fn keep_acting(&self, _: String) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// A plugin that has this key, and does nothing.
+pub(crate) fn keyed(engine: &Engine, key: &str) -> Arc<Plugin> {
+    engine.load(name(), &Guest { key, ..Default::default() }.module(), settings()).unwrap()
 }
 
 /// An engine and a store, for one test.
@@ -93,7 +103,7 @@ impl Bench {
 
     fn with_runs(max_runs: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::new(EngineSettings { max_runs, cache_dir: None }).unwrap();
+        let engine = Engine::new(EngineSettings { max_runs, cache_dir: None, http: HttpClient::new([]) }).unwrap();
         let store = Store::open(&folder.path().join("store")).unwrap();
         Self { engine, store, telegram: Arc::default(), folder }
     }
@@ -125,7 +135,7 @@ const EFFECTS: &str = "
     (call $fsm_set (global.get $state) (global.get $state_len) (i32.const 1) (global.get $state_bytes)
       (global.get $state_bytes_len) (i32.const 1) (i64.const 60) (global.get $answer))
     (call $enqueue (global.get $method) (global.get $method_len) (global.get $params) (global.get $params_len)
-      (i32.const 1) (i32.const 1) (global.get $answer))
+      (i32.const 1) (i32.const 1) (i32.const 0) (i32.const 0) (global.get $answer))
     (call $after (global.get $timer) (global.get $timer_len) (i64.const 1000) (global.get $key) (global.get $key_len)
       (global.get $answer))";
 
@@ -148,7 +158,7 @@ async fn what_a_run_asks_for_comes_true_together() {
     let row = timer::TimerRow::decode(&read(timer::key(BOT, NOW + 1_000, id))).unwrap();
     assert_eq!(
         (row.name.as_str(), row.payload.as_slice(), row.lane),
-        ("remind", &b"counter"[..], Lane::Chat(ChatId(7)))
+        ("remind", &b"counter"[..], EventLane::whole(Lane::Chat(ChatId(7))))
     );
     assert_eq!(read(timer::index_key(BOT, &name(), id)), (NOW + 1_000).to_be_bytes().as_slice());
     let queued = bench.store.scan_prefix(&outbox::lane_prefix(BOT, Lane::Chat(ChatId(7))), 10).unwrap();
@@ -199,7 +209,7 @@ async fn calls_are_counted_and_granted() {
     assert_eq!(bench.handle(&format!("{CALL} {CALL} {refused}"), few).await, Ok(Verdict::Done));
     assert_eq!(bench.telegram.made.lock().unwrap().len(), 1);
 
-    let none = Settings { grants: Grants { methods: Some(vec!["answer*".into()]) }, ..settings() };
+    let none = Settings { grants: Grants { methods: Some(vec!["answer*".into()]), ..Grants::default() }, ..settings() };
     assert_eq!(bench.handle(&format!("{CALL} {refused}"), none).await, Ok(Verdict::Done));
     assert_eq!(bench.telegram.made.lock().unwrap().len(), 1);
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
@@ -10,8 +12,9 @@ use sha2::{Digest, Sha256};
 use super::api::Host;
 use super::bindings::PluginPre;
 use super::engine::Engine;
-use super::{Grants, Limits, Manifest, grants};
-use crate::domain::PluginName;
+use super::grants::{self, Reach};
+use super::{Grants, Limits, Manifest};
+use crate::domain::{OriginPattern, PluginName};
 use crate::i18n::{Catalogs, Value};
 
 /// Tells versions apart: the beginning of the SHA-256 of the plugin's file, in hexadecimal.
@@ -60,6 +63,21 @@ pub struct Plugin {
     pub(super) engine: Engine,
     pub(super) code: PluginPre<Host>,
     pub(super) context: Arc<Context>,
+    pub(super) pace: Pace,
+}
+
+/// How many runs ended well, and the processor time that they took, in nanoseconds.
+#[derive(Default)]
+pub(super) struct Pace {
+    runs: AtomicU64,
+    spent: AtomicU64,
+}
+
+impl Pace {
+    pub(super) fn note(&self, cpu: Duration) {
+        self.runs.fetch_add(1, Relaxed);
+        self.spent.fetch_add(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+    }
 }
 
 /// What every run of a version shares and none changes.
@@ -72,6 +90,10 @@ pub(super) struct Context {
     pub(super) limits: Limits,
     /// The methods that the manifest declares.
     pub(super) methods: Vec<String>,
+    /// The origins that the manifest declares.
+    pub(super) http: Vec<OriginPattern>,
+    /// Whether the plugin wants to hear of the end of states.
+    pub(super) tells_expired: bool,
     /// The version of the states that the plugin writes; 0 when it keeps none.
     pub(super) state_version: u32,
     pub(super) catalogs: Catalogs,
@@ -89,6 +111,14 @@ impl Plugin {
         self.context.catalogs.locales()
     }
 
+    /// How many of its runs have ended well, and the processor time that one took on average; `None` before the first.
+    #[must_use]
+    pub fn pace(&self) -> Option<(u64, Duration)> {
+        let runs = self.pace.runs.load(Relaxed);
+        let spent = self.pace.spent.load(Relaxed);
+        Some((runs, Duration::from_nanos(spent.checked_div(runs)?)))
+    }
+
     /// What its runs may use.
     #[must_use]
     pub fn limits(&self) -> &Limits {
@@ -103,9 +133,13 @@ impl fmt::Debug for Plugin {
 }
 
 impl Context {
-    /// Methods that the plugin declares and will not be let call.
+    /// Methods and servers that the plugin declares and will not be let call.
     pub(super) fn warnings(&self) -> Vec<String> {
+        let reach = Reach { plugin: &self.name, declared: &self.http, granted: &self.grants.http };
         let exact = self.methods.iter().filter(|method| !method.ends_with('*'));
-        exact.filter_map(|method| grants::check(&self.name, &self.methods, &self.grants, method).err()).collect()
+        exact
+            .filter_map(|method| grants::check(&self.name, &self.methods, &self.grants, method).err())
+            .chain(reach.warnings())
+            .collect()
     }
 }

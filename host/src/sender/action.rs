@@ -21,18 +21,23 @@ const MOST_AT_ONCE: usize = 20;
 /// More memories than this are looked through for old ones.
 const MANY: usize = 1_000;
 
+pub(super) const METHOD: &str = "sendChatAction";
+
 /// True for the method of chat actions.
 #[must_use]
 pub fn is_chat_action(method: &str) -> bool {
-    method.eq_ignore_ascii_case("sendChatAction")
+    method.eq_ignore_ascii_case(METHOD)
 }
+
+/// The way to whoever waits for an answer.
+pub(super) type Reply = oneshot::Sender<Result<Bytes, Error>>;
 
 /// One to be made now.
 pub(super) struct Action {
     pub(super) lane: Lane,
     pub(super) params: Bytes,
-    /// A plugin that waits for the answer.
-    pub(super) reply: Option<oneshot::Sender<Result<Bytes, Error>>>,
+    /// Somebody who waits for the answer, and hears nothing if it is not made.
+    pub(super) reply: Option<Reply>,
 }
 
 impl Action {
@@ -46,8 +51,6 @@ impl Action {
     /// Not made.
     pub(super) fn dropped(self) {
         metrics::counter!("botyard_send_dropped_total", "reason" => "chat_action").increment(1);
-        let method = "sendChatAction".to_owned();
-        self.answer(Err(Error::Flooded { method, retry_after: Duration::from_secs(1) }));
     }
 }
 

@@ -14,8 +14,6 @@ pub(super) struct Waiting {
     pub(super) last: u64,
     /// How urgent the first is.
     pub(super) priority: Priority,
-    /// Unix milliseconds before which it must not go.
-    pub(super) not_before: u64,
 }
 
 /// Every lane of the outbox.
@@ -33,8 +31,7 @@ pub(super) fn read(store: &Store, bot: BotId) -> Result<Vec<Waiting>, Error> {
         let prefix = outbox::lane_prefix(bot, lane);
         from = prefix_end(&prefix);
         let last = store.last_key(&prefix, &from)?.and_then(|key| number_of(&key)).unwrap_or(head);
-        let not_before = OutboxRow::decode(&value).map_or(0, |row| row.not_before);
-        lanes.push(Waiting { lane, head, last, priority: priority_of(&value), not_before });
+        lanes.push(Waiting { lane, head, last, priority: priority_of(&value) });
     }
     Ok(lanes)
 }

@@ -10,12 +10,14 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::{self, Instant};
 
-use super::action::{Action, is_chat_action};
+use super::action::is_chat_action;
+use super::attempt::attempt;
 use super::decide::{self, History, Next};
-use super::{CALL_DEADLINE, Sender};
+use super::{CALL_DEADLINE, METHOD, Sender, Shared};
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::domain::{Lane, PluginName};
+use crate::plugin::Attachment;
 use crate::store::rows::unknown::UnknownRow;
 use crate::telegram::Error;
 use crate::telegram::lane_of;
@@ -28,6 +30,7 @@ pub(super) struct Direct {
     pub(super) plugin: PluginName,
     pub(super) method: String,
     pub(super) params: Bytes,
+    pub(super) files: Vec<Attachment>,
     pub(super) deadline: Instant,
     /// The row of its lane that goes before it; 0 for none.
     pub(super) after: u64,
@@ -40,6 +43,18 @@ pub(super) struct Direct {
 impl Direct {
     pub(super) fn is_abandoned(&self) -> bool {
         self.reply.is_closed()
+    }
+
+    /// One attempt.
+    pub(super) async fn make(&self, shared: &Shared, lane: Lane) -> Result<Bytes, Error> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if self.files.is_empty() {
+            return attempt(shared, lane, &self.method, self.params.clone(), &[], left.min(CALL_DEADLINE)).await;
+        }
+        let files: Vec<_> = self.files.iter().map(|file| file.attached.clone()).collect();
+        let call = attempt(shared, lane, &self.method, self.params.clone(), &files, left);
+        let late = |_| Err(unknown(&self.method, &format!("its files were not sent within {left:?}")));
+        time::timeout(left, call).await.unwrap_or_else(late)
     }
 
     pub(super) fn answer(self, mut result: Result<Bytes, Error>) {
@@ -81,31 +96,46 @@ impl Sender {
         params: String,
         deadline: Duration,
     ) -> Result<String, Error> {
-        let lane = lane_of(method, &params);
+        self.call_with_files(plugin, method, params, Vec::new(), deadline).await
+    }
+
+    /// The same with files.
+    ///
+    /// # Errors
+    /// As [`Sender::call`].
+    pub async fn call_with_files(
+        &self,
+        plugin: &PluginName,
+        method: &str,
+        params: String,
+        files: Vec<Attachment>,
+        deadline: Duration,
+    ) -> Result<String, Error> {
+        let given = lane_of(method, &params);
+        if let Some(answer) = self.shared.chats.full(given, method, &params) {
+            return Ok(answer);
+        }
+        let lane = self.shared.chats.lane(given);
         let deadline = Instant::now() + deadline;
         let reads = method.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("get"));
         let params = Bytes::from(params);
         let result = if is_chat_action(method) {
             let (reply, answer) = oneshot::channel();
-            {
-                let mut inbox = self.shared.inbox();
-                if !inbox.closed {
-                    inbox.actions.push(Action { lane, params: params.clone(), reply: Some(reply) });
-                    self.shared.wake.notify_one();
-                }
-            }
+            self.act_now(lane, params.clone(), Some(reply));
             match time::timeout_at(deadline, answer).await {
                 Ok(Ok(result)) => result,
-                _ => Err(unknown(method, "there was no answer in time")),
+                Ok(Err(_)) => Err(not_now(method)),
+                Err(_) => Err(unknown(method, "there was no answer in time")),
             }
-        } else if reads || lane.is_urgent() {
-            self.call_at_once(method, params.clone(), deadline, reads).await
+        } else if (reads || lane.is_urgent()) && files.is_empty() {
+            self.call_at_once(given, method, params.clone(), deadline, reads).await
         } else {
             let (reply, answer) = oneshot::channel();
             let direct = Direct {
                 plugin: plugin.clone(),
                 method: method.to_owned(),
                 params: params.clone(),
+                files,
                 deadline,
                 after: 0,
                 failures: 0,
@@ -122,8 +152,14 @@ impl Sender {
         };
         match result {
             Ok(result) => {
+                if method.eq_ignore_ascii_case(METHOD) {
+                    self.answered(lane);
+                }
                 let mut result = text(result);
                 self.shared.client.redact(&mut result);
+                if let Ok(params) = std::str::from_utf8(&params) {
+                    self.shared.chats.keep_answer(given, method, params, &result);
+                }
                 Ok(result)
             }
             Err(error) => {
@@ -147,11 +183,18 @@ impl Sender {
         }
     }
 
-    async fn call_at_once(&self, method: &str, params: Bytes, deadline: Instant, reads: bool) -> Result<Bytes, Error> {
+    async fn call_at_once(
+        &self,
+        lane: Lane,
+        method: &str,
+        params: Bytes,
+        deadline: Instant,
+        reads: bool,
+    ) -> Result<Bytes, Error> {
         let mut failures = 0;
         loop {
-            let attempt = deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
-            let error = match self.shared.client.call(method, params.clone(), attempt).await {
+            let time = deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
+            let error = match attempt(&self.shared, lane, method, params.clone(), &[], time).await {
                 Ok(result) => return Ok(result),
                 Err(error) => error,
             };
@@ -169,6 +212,11 @@ impl Sender {
             }
         }
     }
+}
+
+/// It was not made.
+fn not_now(method: &str) -> Error {
+    Error::Flooded { method: method.to_owned(), retry_after: Duration::from_secs(1) }
 }
 
 fn text(result: Bytes) -> String {

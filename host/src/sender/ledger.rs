@@ -39,6 +39,11 @@ impl Ledger {
         }
     }
 
+    /// The operator has removed some.
+    pub(super) fn dropped(&mut self, count: u64) {
+        self.rows = self.rows.saturating_sub(count);
+    }
+
     /// What the store has to be told to keep this row.
     pub(super) fn keep(&mut self, store: &Store, row: &UnknownRow, ops: &mut Vec<Op>) {
         metrics::counter!("botyard_send_unknown_total", "method" => row.method.clone()).increment(1);

@@ -9,19 +9,29 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
+use self::deliver::deliver;
 use super::action::{self, Action, Actions};
+use super::broadcast::gate::Gate;
+use super::broadcast::{Broadcasts, Cast};
 use super::decide::{self, History, Next};
 use super::direct::{self, Direct};
+use super::floods::Floods;
 use super::ledger::Ledger;
 use super::schedule::{End, Paused, Schedule, Work};
 use super::weight::weight_of;
-use super::{CALL_DEADLINE, Shared, backlog, edits};
+use super::{Shared, backlog};
 use crate::clock::unix_millis;
 use crate::domain::Lane;
+use crate::store::rows::file::{self, Attached, Hash};
 use crate::store::rows::outbox::{self, Delivery, OutboxRow};
 use crate::store::rows::unknown::UnknownRow;
-use crate::store::{self, Commit, CommitError, Op};
+use crate::store::{self, Commit, Op};
 use crate::telegram::Error;
+use crate::whose;
+
+mod cast;
+mod chats;
+mod deliver;
 
 /// What is in flight may take so long to end after the stop signal.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -41,6 +51,7 @@ enum Done {
     Row { lane: Lane, number: u64, ending: Ending },
     Direct { lane: Lane, direct: Direct, result: Result<Bytes, Error> },
     Action { action: Action, result: Result<Bytes, Error> },
+    Cast { lane: Lane, cast: Cast, outcome: cast::Outcome },
 }
 
 enum Ending {
@@ -49,7 +60,9 @@ enum Ending {
     /// An earlier process has begun to make the call, and it must not be made twice.
     Interrupted(Box<OutboxRow>, Bytes),
     /// A later edit of the same message waits in the lane.
-    Superseded,
+    Superseded(Box<OutboxRow>),
+    /// Its markup can't be read; the row is to be sent once more, and has none any more.
+    Plain(Box<OutboxRow>, Error),
     /// It is not in the store.
     Missing,
     Unreadable(String),
@@ -62,6 +75,8 @@ struct Loop<'a> {
     calls: JoinSet<Done>,
     /// What the store has to be told.
     ops: Vec<Op>,
+    /// Contents that are needed less, once it has been told.
+    let_go: Vec<Hash>,
     /// Rows of this process that are not done; an earlier one's, up to `backlog_end`, are not counted.
     queued: u64,
     backlog_end: u64,
@@ -71,15 +86,21 @@ struct Loop<'a> {
     last_success: Option<Instant>,
     ledger: Ledger,
     actions: Actions,
+    floods: Floods,
+    /// Told when lanes turn out to be one chat's.
+    lanes_changed: watch::Receiver<u64>,
+    broadcasts: Broadcasts,
+    gate: Arc<Gate>,
 }
 
 pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let settings = shared.inbox().settings;
     let mut this = Loop {
         shared,
-        schedule: Schedule::new(&settings),
+        schedule: Schedule::new(&settings).with_aside(shared.aside.clone()),
         calls: JoinSet::new(),
         ops: Vec::new(),
+        let_go: Vec::new(),
         queued: 0,
         backlog_end: 0,
         queue: gauge!("botyard_send_queue"),
@@ -87,7 +108,12 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         last_success: None,
         ledger: Ledger::new(shared.bot),
         actions: Actions::default(),
+        floods: Floods::default(),
+        lanes_changed: shared.chats.lanes_changed(),
+        broadcasts: Broadcasts::new(shared.store.clone(), shared.bot, shared.process, shared.chats.clone()),
+        gate: Arc::default(),
     };
+    this.gate.set(&settings);
     let told_to_stop = async move {
         // Whoever drops the signal has gone, which is a reason to stop as well.
         stop.wait_for(|stop| *stop).await.ok();
@@ -105,12 +131,13 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut settings = settings;
     loop {
         this.take_inbox(&mut settings);
-        this.write();
         let now = Instant::now();
+        this.feed_broadcasts(now);
+        this.write();
         while let Some(work) = this.schedule.next(now) {
             this.start(work);
         }
-        let wake_at = this.schedule.wake_at(now);
+        let wake_at = [this.schedule.wake_at(now), this.broadcasts.wake_at(now)].into_iter().flatten().min();
         tokio::select! {
             biased;
             () = &mut told_to_stop => break,
@@ -139,24 +166,27 @@ impl Loop<'_> {
             tracing::info!(chats = backlog.len(), "going on with the calls that were waiting");
         }
         let now = Instant::now();
-        let unix_now = unix_millis();
+        self.wait_on(now)?;
         for waiting in backlog {
             self.backlog_end = self.backlog_end.max(waiting.last);
-            if waiting.not_before > unix_now {
-                self.schedule.block(waiting.lane, now + Duration::from_millis(waiting.not_before - unix_now), now);
-            }
+            self.join_lane(waiting.lane, now);
             self.schedule.add(waiting.lane, waiting.head, waiting.last, waiting.priority, now);
         }
-        Ok(())
+        self.look_at_broadcasts()
     }
 
     fn take_inbox(&mut self, settings: &mut super::SendSettings) {
-        let (committed, direct, actions, unknown, wanted) = {
+        let (committed, direct, actions, unknown, wanted, broadcasts) = {
             let mut inbox = self.shared.inbox();
             let actions = std::mem::take(&mut inbox.actions);
+            let broadcasts = std::mem::take(&mut inbox.broadcasts);
+            self.ledger.dropped(std::mem::take(&mut inbox.unknown_dropped));
             let (committed, direct) = (std::mem::take(&mut inbox.committed), std::mem::take(&mut inbox.direct));
-            (committed, direct, actions, std::mem::take(&mut inbox.unknown), inbox.settings)
+            (committed, direct, actions, std::mem::take(&mut inbox.unknown), inbox.settings, broadcasts)
         };
+        if let Some(error) = broadcasts.then(|| self.look_at_broadcasts().err()).flatten() {
+            tracing::error!(%error, "what is wanted of broadcasts can't be read");
+        }
         for row in unknown {
             self.ledger.keep(&self.shared.store, &row, &mut self.ops);
         }
@@ -164,13 +194,17 @@ impl Loop<'_> {
         if *settings != wanted {
             *settings = wanted;
             self.schedule.reconfigure(settings, now);
+            self.gate.set(settings);
         }
+        self.forget_waits(now);
+        self.join_lanes(now);
         self.queued += committed.len() as u64;
         for (lane, number, priority) in committed {
+            self.join_lane(lane, now);
             self.schedule.add(lane, number, number, priority, now);
-            self.pass_on(lane, number, now);
         }
         for (lane, direct) in direct {
+            self.join_lane(lane, now);
             self.schedule.add_direct(lane, direct, now);
         }
         for action in actions {
@@ -184,25 +218,29 @@ impl Loop<'_> {
             return action.dropped();
         }
         let shared = self.shared.clone();
-        self.calls.spawn(async move {
+        self.calls.spawn(whose::same(async move {
             let result = shared.client.call("sendChatAction", action.params.clone(), action::DEADLINE).await;
             Done::Action { action, result }
-        });
+        }));
     }
 
     fn start(&mut self, work: Work) {
         let shared = self.shared.clone();
         match work {
-            Work::Row { lane, number } => self.calls.spawn(async move {
-                let ending = deliver(&shared, lane, number).await;
-                Done::Row { lane, number, ending }
-            }),
-            Work::Direct { lane, direct } => self.calls.spawn(async move {
-                let attempt = direct.deadline.saturating_duration_since(Instant::now()).min(CALL_DEADLINE);
-                let result = shared.client.call(&direct.method, direct.params.clone(), attempt).await;
-                Done::Direct { lane, direct, result }
-            }),
-        };
+            Work::Row { lane, number } => {
+                self.calls.spawn(whose::same(async move {
+                    let ending = deliver(&shared, lane, number).await;
+                    Done::Row { lane, number, ending }
+                }));
+            }
+            Work::Direct { lane, direct } => {
+                self.calls.spawn(whose::same(async move {
+                    let result = direct.make(&shared, lane).await;
+                    Done::Direct { lane, direct, result }
+                }));
+            }
+            Work::Cast { lane, cast } => self.start_cast(lane, cast),
+        }
     }
 
     fn finish(&mut self, done: Result<Done, tokio::task::JoinError>) {
@@ -210,6 +248,7 @@ impl Loop<'_> {
         match done {
             Ok(Done::Row { lane, number, ending }) => self.finish_row(lane, number, ending, now),
             Ok(Done::Direct { lane, direct, result }) => self.finish_direct(lane, direct, result, now),
+            Ok(Done::Cast { lane, cast, outcome }) => self.finish_cast(lane, cast, outcome, now),
             Ok(Done::Action { action, result }) => {
                 self.actions.end(action.lane, result.as_ref().err(), now);
                 action.answer(result);
@@ -224,17 +263,23 @@ impl Loop<'_> {
             Ending::Called(row, params, Ok(())) => {
                 self.note_success(now);
                 tracing::debug!(plugin = %row.plugin, event = row.event, method = row.method, "sent");
-                self.row_done(lane, number, weight_of(&row.method, &params), now);
+                self.row_done(lane, number, &row.files, weight_of(&row.method, &params), now);
             }
             Ending::Called(row, params, Err(error)) => self.row_failed(lane, number, &row, &params, &error, now),
             Ending::Interrupted(row, params) => {
                 let reason = "the host ended while the call was under way";
                 self.row_lost(lane, &row, &params, true, reason);
-                self.row_done(lane, number, 0, now);
+                self.row_done(lane, number, &row.files, 0, now);
             }
-            Ending::Superseded => {
+            Ending::Plain(row, error) => {
+                self.note_success(now);
+                tracing::warn!(plugin = %row.plugin, chat_id = chat_of(lane), event = row.event, "{error}; it is sent without markup");
+                counter!("botyard_send_plain_total", "method" => row.method.clone()).increment(1);
+                self.schedule.finish(lane, End::RowStays, 1, None, now);
+            }
+            Ending::Superseded(row) => {
                 counter!("botyard_send_dropped_total", "reason" => "superseded").increment(1);
-                self.row_done(lane, number, 0, now);
+                self.row_void(lane, number, &row.files, 0, now);
             }
             Ending::Missing => self.row_over(lane, number, 0, now),
             Ending::Unreadable(error) => {
@@ -257,13 +302,14 @@ impl Loop<'_> {
             Next::Done => {
                 self.note_success(now);
                 tracing::debug!(%plugin, chat_id, event = row.event, %error, "as good as sent");
-                self.row_done(lane, number, weight, now);
+                self.row_done(lane, number, &row.files, weight, now);
             }
             Next::Refused => {
                 self.note_success(now);
                 tracing::warn!(%plugin, chat_id, event = row.event, "{error}");
                 counter!("botyard_send_dropped_total", "reason" => error.outcome()).increment(1);
-                self.row_done(lane, number, 1, now);
+                self.note_refusal(lane, params, error);
+                self.row_void(lane, number, &row.files, 1, now);
             }
             Next::GiveUp => {
                 let maybe_sent = self.schedule.is_ambiguous(lane);
@@ -272,28 +318,21 @@ impl Loop<'_> {
                 if let Error::Flooded { retry_after, .. } = error {
                     self.note_flood(lane, *retry_after, now);
                 }
-                self.row_done(lane, number, weight, now);
+                self.row_done(lane, number, &row.files, weight, now);
             }
             Next::Unknown => {
                 self.row_lost(lane, row, params, true, &error.to_string());
-                self.row_done(lane, number, weight, now);
+                self.row_done(lane, number, &row.files, weight, now);
             }
             Next::Retry(wait) => {
                 self.note_trouble(error);
                 tracing::debug!(%plugin, chat_id, event = row.event, %error, ?wait, "a queued call will be tried again");
-                if row.delivery == Delivery::AtMostOnce {
-                    // It certainly did not reach Telegram: the next process may make it as well.
-                    self.rewrite(lane, number, |row| row.begun = 0);
-                }
+                self.not_begun(lane, number, row);
                 self.schedule.finish(lane, End::RowStays, weight, Some(now + wait), now);
             }
             Next::Flood(wait) => {
                 self.note_flood(lane, wait, now);
-                let until = unix_millis().saturating_add(millis(wait));
-                self.rewrite(lane, number, |row| {
-                    row.not_before = row.not_before.max(until);
-                    row.begun = 0;
-                });
+                self.not_begun(lane, number, row);
                 self.schedule.finish(lane, End::RowStays, 1, Some(now + wait), now);
             }
             Next::Halt(wait) => {
@@ -342,6 +381,7 @@ impl Loop<'_> {
                     let row = direct::entry(&direct.plugin, &direct.method, lane, &direct.params, &error);
                     self.ledger.keep(&self.shared.store, &row, &mut self.ops);
                 }
+                self.note_refusal(lane, &direct.params, &error);
                 direct.answer(Err(error));
                 self.schedule.finish(lane, End::DirectDone, weight, until.filter(|_| is_flood), now);
             }
@@ -386,49 +426,81 @@ impl Loop<'_> {
     }
 
     /// The row is over and leaves the store.
-    fn row_done(&mut self, lane: Lane, number: u64, weight: u32, now: Instant) {
-        self.ops.push(Op::Delete { key: outbox::key(self.shared.bot, lane, number) });
+    fn row_done(&mut self, lane: Lane, number: u64, files: &[Attached], weight: u32, now: Instant) {
+        self.remove(lane, number, files);
         self.row_over(lane, number, weight, now);
     }
 
-    fn row_over(&mut self, lane: Lane, number: u64, weight: u32, now: Instant) {
+    /// The row leaves the store, and was not delivered. Nor is what goes on with its text: nobody could read it.
+    fn row_void(&mut self, lane: Lane, number: u64, files: &[Attached], weight: u32, now: Instant) {
+        self.remove(lane, number, files);
+        let mut last = number;
+        while let Some((follower, row)) = self.follower(lane, last) {
+            counter!("botyard_send_dropped_total", "reason" => "rest").increment(1);
+            tracing::debug!(plugin = %row.plugin, chat_id = chat_of(lane), event = row.event, "the rest of a text goes with its beginning");
+            self.remove(lane, follower, &row.files);
+            self.row_left(last);
+            last = follower;
+        }
+        self.row_over(lane, last, weight, now);
+    }
+
+    fn remove(&mut self, lane: Lane, number: u64, files: &[Attached]) {
+        self.ops.push(Op::Delete { key: outbox::key(self.shared.bot, lane, number) });
+        for file in files {
+            self.ops.push(Op::Delete { key: file::reference(self.shared.bot, file) });
+            self.let_go.push(file.hash);
+        }
+    }
+
+    /// The row behind this one, if it goes on with its text. Both are of one commit, and as durable as each other.
+    fn follower(&self, lane: Lane, number: u64) -> Option<(u64, OutboxRow)> {
+        let last = self.schedule.last_row(lane);
+        // What can't be read says so when it is its turn.
+        let (next, _) = backlog::next(&self.shared.store, self.shared.bot, lane, number, last).ok()??;
+        let value = self.shared.store.get(&outbox::key(self.shared.bot, lane, next)).ok()??;
+        OutboxRow::decode(&value).ok().filter(|row| row.follows).map(|row| (next, row))
+    }
+
+    fn row_left(&mut self, number: u64) {
         if number > self.backlog_end {
             self.queued = self.queued.saturating_sub(1);
         }
+    }
+
+    fn row_over(&mut self, lane: Lane, number: u64, weight: u32, now: Instant) {
+        self.row_left(number);
         let last = self.schedule.last_row(lane);
         let next = backlog::next(&self.shared.store, self.shared.bot, lane, number, last).unwrap_or_else(|error| {
             tracing::error!(%error, "the outbox can't be read, its rows wait for the next start");
             None
         });
         self.schedule.finish(lane, End::RowDone(next), weight, None, now);
-        if let Some((number, _)) = next {
-            self.pass_on(lane, number, now);
-        }
     }
 
-    /// The deadline of a flood must hold over a restart, whichever row is the first of its lane.
-    fn pass_on(&mut self, lane: Lane, number: u64, now: Instant) {
-        if let Some((head, until)) = self.schedule.blocked_head(lane, now)
-            && head == number
-        {
-            let until = unix_millis().saturating_add(millis(until - now));
-            self.rewrite(lane, number, |row| row.not_before = row.not_before.max(until));
+    /// The call certainly had no effect: the next process may make it as well.
+    fn not_begun(&mut self, lane: Lane, number: u64, row: &OutboxRow) {
+        if row.delivery != Delivery::AtMostOnce {
+            return;
         }
-    }
-
-    /// Writes into a row what must hold over a restart.
-    fn rewrite(&mut self, lane: Lane, number: u64, change: impl FnOnce(&mut OutboxRow)) {
         let key = outbox::key(self.shared.bot, lane, number);
         let row = self.shared.store.get(&key).ok().flatten().and_then(|value| OutboxRow::decode(&value).ok());
-        if let Some(mut row) = row {
-            change(&mut row);
-            self.ops.push(Op::Put { key, value: row.encode() });
+        if let Some(row) = row {
+            self.ops.push(Op::Put { key, value: OutboxRow { begun: 0, ..row }.encode() });
         }
     }
 
     fn write(&mut self) {
+        self.write_broadcasts();
         if !self.ops.is_empty() {
-            self.shared.store.submit(Commit { ops: std::mem::take(&mut self.ops), ..Commit::default() });
+            let mut commit = Commit { ops: std::mem::take(&mut self.ops), ..Commit::default() };
+            if !self.let_go.is_empty()
+                && let Some(uploads) = &self.shared.uploads
+            {
+                let (files, let_go) = (uploads.files.clone(), std::mem::take(&mut self.let_go));
+                commit.on_durable = Some(Box::new(move |_| files.let_go(let_go)));
+            }
+            self.shared.store.submit(commit);
         }
     }
 
@@ -455,10 +527,8 @@ impl Loop<'_> {
         counter!("botyard_send_flood_waits_total").increment(1);
         let chat_id = chat_of(lane);
         let paused = self.schedule.flooded(lane, now + wait, now);
-        // A direct call has no row of its own to remember it.
-        if let Some((head, _)) = self.schedule.blocked_head(lane, now) {
-            self.pass_on(lane, head, now);
-        }
+        self.note_wait(lane, now + wait, now);
+        self.casts_blocked(lane, now + wait, now);
         match paused {
             Some(Paused::Bulk) => tracing::warn!("several chats are flooded: bulk waits"),
             Some(Paused::Replies) => tracing::error!("Telegram floods all that is sent: replies wait as well"),
@@ -497,48 +567,6 @@ impl Loop<'_> {
             tracing::warn!(calls = self.calls.len(), "stopping with calls in flight; they will be sent again");
         }
         self.write();
-    }
-}
-
-/// Makes the call of one row.
-async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
-    let mut row = match shared.store.get(&outbox::key(shared.bot, lane, number)) {
-        Ok(Some(value)) => match OutboxRow::decode(&value) {
-            Ok(row) => Box::new(row),
-            Err(error) => return Ending::Unreadable(error.to_string()),
-        },
-        Ok(None) => return Ending::Missing,
-        Err(error) => return Ending::StoreFailed(error),
-    };
-    let begun_before = row.begun != 0 && row.begun != shared.process;
-    match edits::is_superseded(&shared.store, shared.bot, lane, number, &row) {
-        Ok(true) if !begun_before => return Ending::Superseded,
-        Ok(_) => {}
-        Err(error) => return Ending::StoreFailed(error),
-    }
-    if row.delivery == Delivery::AtMostOnce {
-        if begun_before {
-            let params = Bytes::from(std::mem::take(&mut row.params));
-            return Ending::Interrupted(row, params);
-        }
-        if let Err(error) = mark_begun(shared, lane, number, &mut row).await {
-            return Ending::StoreFailed(error);
-        }
-    }
-    let params = Bytes::from(std::mem::take(&mut row.params));
-    let result = shared.client.call(&row.method, params.clone(), CALL_DEADLINE).await.map(drop);
-    Ending::Called(row, params, result)
-}
-
-/// Writes into the row, durably, that the call begins. Also when it says so already: what takes the mark away may be
-/// on its way to the store.
-async fn mark_begun(shared: &Shared, lane: Lane, number: u64, row: &mut OutboxRow) -> Result<(), store::Error> {
-    row.begun = shared.process;
-    let ops = vec![Op::Put { key: outbox::key(shared.bot, lane, number), value: row.encode() }];
-    match shared.store.commit(Commit { ops, ..Commit::default() }).await {
-        Ok(receipt) => receipt.durable().await,
-        Err(CommitError::Store(error)) => Err(error),
-        Err(CommitError::Conflict { .. }) => unreachable!("a commit that has read nothing"),
     }
 }
 

@@ -7,20 +7,25 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::SendSettings;
+use super::broadcast::Cast;
 use super::direct::Direct;
 use crate::domain::Lane;
 use crate::limit::{Pace, Quota};
 use crate::store::rows::outbox::Priority;
 
+mod kin;
 mod lane;
 mod quotas;
 mod scope;
 
+use kin::Kin;
 use lane::{CLASSES, Class, LaneState, Phase};
 use quotas::Quotas;
 pub(super) use scope::Paused;
@@ -30,11 +35,16 @@ use scope::Scope;
 const MOST_IN_FLIGHT: usize = 100;
 /// More that answers to queries may be: they must not wait for slow calls.
 const RESERVED_FOR_URGENT: usize = 28;
+/// Of the calls in flight, those that bulk leaves to replies: they must not wait for slow calls either.
+const RESERVED_FOR_REPLIES: usize = 20;
+/// Paid calls in flight, beside the others.
+const MOST_PAID: usize = 100;
 
 /// What to do now.
 pub(super) enum Work {
     Row { lane: Lane, number: u64 },
     Direct { lane: Lane, direct: Direct },
+    Cast { lane: Lane, cast: Cast },
 }
 
 /// How a call of a lane has ended.
@@ -46,6 +56,8 @@ pub(super) enum End {
     DirectDone,
     /// To be tried again.
     DirectStays(Direct),
+    /// A broadcast's call; whether it is tried again is the broadcast's affair.
+    CastDone,
 }
 
 pub(super) struct Schedule {
@@ -57,8 +69,14 @@ pub(super) struct Schedule {
     quotas: Quotas,
     overall: Pace,
     bulk: Pace,
+    paid: Pace,
     scope: Scope,
+    kin: Kin,
+    /// Of those in flight, the ones that only wait for an upload, or make one.
+    aside: Arc<AtomicUsize>,
+    /// Without paid ones.
     in_flight: usize,
+    paid_in_flight: usize,
     /// Until then, nothing goes; after it, one call at a time until [`Schedule::resume`].
     halted_until: Option<Instant>,
 }
@@ -73,10 +91,19 @@ impl Schedule {
             quotas: Quotas::new(settings),
             overall: Pace::default(),
             bulk: Pace::default(),
+            paid: Pace::default(),
             scope: Scope::default(),
+            kin: Kin::default(),
             in_flight: 0,
+            aside: Arc::default(),
+            paid_in_flight: 0,
             halted_until: None,
         }
+    }
+
+    /// Lets calls step aside, counted here.
+    pub(super) fn with_aside(self, aside: Arc<AtomicUsize>) -> Self {
+        Self { aside, ..self }
     }
 
     pub(super) fn reconfigure(&mut self, settings: &SendSettings, now: Instant) {
@@ -116,6 +143,26 @@ impl Schedule {
             lane.direct.push_back(direct);
         }
         self.settle(id, now);
+    }
+
+    /// A broadcast's call for this lane.
+    pub(super) fn add_cast(&mut self, id: Lane, cast: Cast, now: Instant) {
+        self.lanes.entry(id).or_insert_with(LaneState::new).casts.push_back(cast);
+        self.settle(id, now);
+    }
+
+    /// Takes a broadcast's calls out of a lane again: those that have not begun.
+    pub(super) fn take_casts(&mut self, id: Lane, which: impl Fn(&Cast) -> bool, now: Instant) -> Vec<Cast> {
+        let Some(lane) = self.lanes.get_mut(&id) else { return Vec::new() };
+        let (taken, left) = std::mem::take(&mut lane.casts).into_iter().partition(|cast| which(cast));
+        lane.casts = left;
+        self.settle(id, now);
+        VecDeque::into(taken)
+    }
+
+    /// When the lane could send, as far as its own limits go.
+    pub(super) fn free_at(&self, id: Lane, now: Instant) -> Instant {
+        self.lanes.get(&id).map_or(now, |lane| lane.free_at(self.quotas.of(id), now))
     }
 
     /// What comes next, if something can go now. Counts it as in flight.
@@ -163,18 +210,14 @@ impl Schedule {
         self.lanes.get(&id).is_some_and(|lane| lane.ambiguous)
     }
 
-    /// The first row of a lane, and until when nothing of the lane goes, where there is such a time.
-    pub(super) fn blocked_head(&self, id: Lane, now: Instant) -> Option<(u64, Instant)> {
-        let lane = self.lanes.get(&id)?;
-        Some((lane.head?, lane.blocked_until.filter(|until| *until > now)?))
-    }
-
     /// A call was flooded, and nothing of its lane goes before `until`; to be told before its end. Answers with what is
     /// paused because this was one flood too many.
     pub(super) fn flooded(&mut self, id: Lane, until: Instant, now: Instant) -> Option<Paused> {
-        if let Some(lane) = self.lanes.get_mut(&id) {
-            lane.slow_down(until, now);
-            lane.blocked_until = lane.blocked_until.max(Some(until));
+        for id in self.kin.heir(id).into_iter().chain([id]) {
+            if let Some(lane) = self.lanes.get_mut(&id) {
+                lane.slow_down(until, now);
+                lane.blocked_until = lane.blocked_until.max(Some(until));
+            }
         }
         self.scope.flooded(id, until - now, now)
     }
@@ -182,13 +225,22 @@ impl Schedule {
     /// A call has ended. The lane goes on, not before `blocked_until` if that is given. `weight` is what Telegram counts
     /// it for: nothing, if it certainly did not get there.
     pub(super) fn finish(&mut self, id: Lane, end: End, weight: u32, blocked_until: Option<Instant>, now: Instant) {
-        self.in_flight -= 1;
-        self.scope.ended(id, weight > 0 && matches!(end, End::RowDone(_) | End::DirectDone));
-        // One was counted when it began.
-        if let (Some(quota), 2..) = (&self.quotas.overall, weight) {
-            self.overall.take(quota, weight - 1, now);
-        }
         let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let answered = match end {
+            End::RowDone(_) | End::DirectDone => weight > 0,
+            End::CastDone => weight > 0 && blocked_until.is_none(),
+            End::RowStays | End::DirectStays(_) => false,
+        };
+        self.scope.ended(id, answered);
+        // One was counted when it began.
+        let (in_flight, quota, pace) = match lane.under_way {
+            Class::Paid => (&mut self.paid_in_flight, &self.quotas.paid, &mut self.paid),
+            _ => (&mut self.in_flight, &self.quotas.overall, &mut self.overall),
+        };
+        *in_flight -= 1;
+        if let (Some(quota), 2..) = (quota, weight) {
+            pace.take(quota, weight - 1, now);
+        }
         // Counted from the end of the call: its arrival lies before that, so the next one is surely late enough.
         if weight > 0 {
             lane.take(self.quotas.of(id), weight, now);
@@ -202,7 +254,7 @@ impl Schedule {
                     lane.raise(number, priority);
                 }
             }
-            End::RowStays | End::DirectDone => {}
+            End::RowStays | End::DirectDone | End::CastDone => {}
             End::DirectStays(direct) => {
                 self.deadlines.push(Reverse((direct.deadline, id)));
                 lane.direct.push_front(direct);
@@ -210,14 +262,19 @@ impl Schedule {
         }
         lane.phase = Phase::Settling;
         self.settle(id, now);
+        self.charge_heir(id, weight, now);
+        self.release(id, now);
     }
 
     /// True if a chat action would be of use and harm nobody.
     pub(super) fn may_act(&self, id: Lane, now: Instant) -> bool {
         let open = self.halted_until.is_none() && self.scope.open_at(Class::Interactive).is_none();
-        open && self.lanes.get(&id).is_none_or(|lane| {
-            lane.phase != Phase::InFlight && lane.class(id).is_none() && lane.free_at(self.quotas.of(id), now) <= now
-        })
+        open && !self.is_held(id)
+            && self.lanes.get(&id).is_none_or(|lane| {
+                lane.phase != Phase::InFlight
+                    && lane.class(id).is_none_or(|class| class >= Class::Bulk)
+                    && lane.free_at(self.quotas.of(id), now) <= now
+            })
     }
 
     pub(super) fn halt(&mut self, until: Instant) {
@@ -240,18 +297,25 @@ impl Schedule {
 
     fn has_room(&self, class: Class) -> bool {
         let room = match (self.halted_until, class) {
-            (Some(_), _) => 1,
+            (Some(_), _) => return self.in_flight + self.paid_in_flight == 0,
+            (None, Class::Paid) => return self.paid_in_flight < MOST_PAID,
             (None, Class::Urgent) => MOST_IN_FLIGHT + RESERVED_FOR_URGENT,
+            (None, Class::Bulk) => MOST_IN_FLIGHT - RESERVED_FOR_REPLIES,
             (None, _) => MOST_IN_FLIGHT,
         };
-        self.in_flight < room
+        self.in_flight.saturating_sub(self.aside.load(Ordering::Relaxed)) < room
     }
 
     fn open_at(&self, class: Class, now: Instant) -> Instant {
         let ready_at = |quota: &Option<Quota>, pace: &Pace| quota.as_ref().map(|quota| pace.ready_at(quota, 1, now));
-        let overall = ready_at(&self.quotas.overall, &self.overall).filter(|_| class != Class::Urgent);
+        let overall =
+            ready_at(&self.quotas.overall, &self.overall).filter(|_| !matches!(class, Class::Urgent | Class::Paid));
         let bulk = ready_at(&self.quotas.bulk, &self.bulk).filter(|_| class == Class::Bulk);
-        [overall, bulk, self.halted_until, self.scope.open_at(class)].into_iter().flatten().fold(now, Instant::max)
+        let paid = ready_at(&self.quotas.paid, &self.paid).filter(|_| class == Class::Paid);
+        [overall, bulk, paid, self.halted_until, self.scope.open_at(class)]
+            .into_iter()
+            .flatten()
+            .fold(now, Instant::max)
     }
 
     fn start(&mut self, id: Lane, class: Class, now: Instant) -> Option<Work> {
@@ -260,22 +324,39 @@ impl Schedule {
             return None;
         }
         lane.direct.retain(|direct| !direct.is_abandoned());
-        if lane.class(id) != Some(class) {
+        if lane.class(id) != Some(class) || self.is_held(id) {
             self.settle(id, now);
+            self.release(id, now);
             return None;
         }
+        let lane = self.lanes.get_mut(&id)?;
         let work = match lane.take_direct() {
             Some(direct) => Work::Direct { lane: id, direct },
-            None => Work::Row { lane: id, number: lane.head? },
+            None => match lane.head {
+                Some(number) => Work::Row { lane: id, number },
+                None => Work::Cast { lane: id, cast: lane.casts.pop_front()? },
+            },
         };
         lane.phase = Phase::InFlight;
-        self.in_flight += 1;
+        lane.under_way = class;
         self.scope.begun(id, class);
-        if let (Some(quota), true) = (&self.quotas.overall, class != Class::Urgent) {
-            self.overall.take(quota, 1, now);
+        match class {
+            Class::Paid => self.paid_in_flight += 1,
+            _ => self.in_flight += 1,
         }
-        if let (Some(quota), Class::Bulk) = (&self.quotas.bulk, class) {
-            self.bulk.take(quota, 1, now);
+        let take = |quota: &Option<Quota>, pace: &mut Pace| {
+            if let Some(quota) = quota {
+                pace.take(quota, 1, now);
+            }
+        };
+        match class {
+            Class::Urgent => {}
+            Class::Paid => take(&self.quotas.paid, &mut self.paid),
+            Class::Bulk => {
+                take(&self.quotas.overall, &mut self.overall);
+                take(&self.quotas.bulk, &mut self.bulk);
+            }
+            Class::Interactive | Class::Normal => take(&self.quotas.overall, &mut self.overall),
         }
         Some(work)
     }
@@ -297,18 +378,20 @@ impl Schedule {
             lane.direct = in_time;
             late.into_iter().for_each(|direct| direct.flooded(free_at, now));
             self.settle(id, now);
+            self.release(id, now);
         }
     }
 
     /// Puts a lane where it belongs.
     fn settle(&mut self, id: Lane, now: Instant) {
+        let (is_held, heir_free_at) = (self.is_held(id), self.heir_free_at(id, now));
         let Some(lane) = self.lanes.get_mut(&id) else { return };
         if lane.phase == Phase::InFlight {
             return;
         }
         let quota = self.quotas.of(id);
         let (class, at) = match lane.class(id) {
-            Some(class) => (Some(class), lane.free_at(quota, now)),
+            Some(class) => (Some(class), lane.free_at(quota, now).max(heir_free_at)),
             None => (None, lane.rested_at(quota, now)),
         };
         match class {
@@ -321,6 +404,7 @@ impl Schedule {
             None => {
                 self.lanes.remove(&id);
             }
+            Some(_) if is_held => lane.phase = Phase::Held,
             Some(class) => {
                 if lane.phase != Phase::Ready(class) {
                     lane.phase = Phase::Ready(class);

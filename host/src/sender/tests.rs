@@ -13,23 +13,33 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::domain::{ChatId, PluginName};
-use crate::store::rows::outbox::{self, Delivery, OutboxRow};
+use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow};
 use crate::store::rows::unknown;
 use crate::store::{Commit, Op};
 use crate::telegram::{Response, Transport, TransportError, lane_of};
 
+mod acting;
+mod broadcast;
 mod calls;
+mod chats;
 mod delivery;
 mod edits;
 mod floods;
+mod plain;
+mod queries;
 mod rows;
 mod schedule;
 
 const BOT: BotId = BotId(1);
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-const UNLIMITED: SendSettings =
-    SendSettings { overall_per_second: 0.0, chat_per_second: 0.0, group_per_minute: 0.0, bulk_per_second: 0.0 };
+const UNLIMITED: SendSettings = SendSettings {
+    overall_per_second: 0.0,
+    chat_per_second: 0.0,
+    group_per_minute: 0.0,
+    bulk_per_second: 0.0,
+    paid_per_second: 0.0,
+};
 
 /// How Telegram behaves: given the method, its parameters, and how often this same call came before.
 type Play = Box<dyn Fn(&str, &Value, usize) -> Answer + Send + Sync>;
@@ -130,7 +140,8 @@ impl Bench {
         let telegram =
             Arc::new(Telegram { begun: Instant::now(), play, seen: Mutex::default(), times: Mutex::default() });
         let client = Arc::new(Client::with_transport(telegram.clone()));
-        let sender = Sender::new(store.clone(), client, BOT, settings);
+        let chats = Chats::open(store.clone(), BOT).unwrap();
+        let sender = Sender::new(store.clone(), client, BOT, chats, settings, None);
         Self { sender, telegram, store, folder, stop: watch::channel(false).0 }
     }
 
@@ -170,7 +181,8 @@ impl Bench {
         let mut lanes = Vec::new();
         for (method, params, priority) in calls {
             let params = params.to_string();
-            let lane = lane_of(method, &params);
+            // As dispatch does it.
+            let lane = self.sender.chats().lane(lane_of(method, &params));
             lanes.push((lane, *priority));
             let mut row = OutboxRow {
                 plugin: PluginName::new("test"),
@@ -179,10 +191,12 @@ impl Bench {
                 params,
                 priority: *priority,
                 attempts: 0,
-                not_before: 0,
                 queued: crate::clock::unix_millis(),
                 delivery: Delivery::AtLeastOnce,
                 begun: 0,
+                files: Vec::new(),
+                fallback: Fallback::None,
+                follows: false,
             };
             change(&mut row);
             ops.push(Op::Append { prefix: outbox::lane_prefix(BOT, lane), value: row.encode() });

@@ -88,6 +88,7 @@ pub(super) fn call(world: &mut World, method: &str, params: &Params, out: &mut V
         "sendinvoice" => content::invoice(world, params, out),
         "editmessagetext" => edits::text(world, params, out),
         "editmessagecaption" => edits::caption(world, params, out),
+        "editmessagemedia" => edits::media(world, params, out),
         "editmessagereplymarkup" => edits::markup(world, params, out),
         "deletemessage" => edits::delete(world, params, out),
         "deletemessages" => edits::delete_many(world, params, out),

@@ -130,6 +130,22 @@ pub enum Action {
         #[serde(default)]
         applied: bool,
     },
+    /// The request's body is taken in no faster than this. It, and the two that follow, are for calls of any chat: they
+    /// happen before the call can be read.
+    Slow {
+        /// The rate.
+        bytes_per_second: u64,
+    },
+    /// After so many bytes of the request's body nothing more is taken in, and nothing ever comes.
+    Hang {
+        /// How many.
+        after: u64,
+    },
+    /// After so many bytes of the request's body the connection is reset.
+    HangUp {
+        /// How many.
+        after: u64,
+    },
     /// The connection stays open and nothing ever comes.
     Silence {
         /// See [`Action`].
@@ -143,6 +159,10 @@ fn html() -> String {
 }
 
 impl Action {
+    fn is_of_body(&self) -> bool {
+        matches!(self, Self::Slow { .. } | Self::Hang { .. } | Self::HangUp { .. })
+    }
+
     /// 502 with a page of a proxy.
     #[must_use]
     pub fn bad_gateway() -> Self {
@@ -213,8 +233,17 @@ pub(super) struct Faults {
 
 impl Faults {
     pub(super) fn decide(&mut self, method: &str, chat: Option<i64>) -> Option<Action> {
-        let hit = self.rules.iter_mut().find_map(|rule| rule.hits(method, chat).then_some(&rule.fault.action));
-        hit.cloned()
+        self.first(method, chat, false)
+    }
+
+    /// What is to happen while a body is taken in.
+    pub(super) fn decide_body(&mut self, method: &str) -> Option<Action> {
+        self.first(method, None, true)
+    }
+
+    fn first(&mut self, method: &str, chat: Option<i64>, of_body: bool) -> Option<Action> {
+        let mut rules = self.rules.iter_mut().filter(|rule| rule.fault.action.is_of_body() == of_body);
+        rules.find_map(|rule| rule.hits(method, chat).then_some(&rule.fault.action)).cloned()
     }
 }
 

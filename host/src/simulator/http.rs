@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use futures_util::stream;
-use hyper::body::Incoming;
+use futures_util::{StreamExt as _, stream};
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -28,8 +28,9 @@ use super::sim_api;
 use super::socket::{ResetSwitch, Socket};
 use crate::guard;
 
-/// Telegram takes uploads up to 50 MB.
-const BODY_LIMIT: usize = 50 << 20;
+/// Telegram takes files of up to 50 MB, a local server of up to 2,000; and something comes with them.
+const BODY_LIMIT: usize = (50 << 20) + (64 << 10);
+const LOCAL_BODY_LIMIT: usize = (2_000 << 20) + (64 << 10);
 
 type Router = TowerToHyperService<axum::Router>;
 
@@ -88,7 +89,7 @@ async fn handle(
         };
     }
     if let Some((token, path)) = path.strip_prefix("/file/bot").and_then(|rest| rest.split_once('/')) {
-        return Ok(download(&hub, &percent_decode(token), path));
+        return download(&hub, &reset, &percent_decode(token), path).await;
     }
     match guard::check_host(request.headers()).and_then(|()| guard::check_origin(request.headers())) {
         Ok(()) => Ok(router.call(request.map(Body::new)).await.unwrap_or_else(|never| match never {})),
@@ -102,8 +103,9 @@ async fn bot_api(
     method: &str,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Broken> {
-    let params = match read_params(request).await {
+    let params = match read_params(hub, reset, method, request).await {
         Ok(params) => params,
+        Err(_) if reset.is_set() => return Err(Broken),
         Err(error) => return Ok(refusal(&error)),
     };
     let (number, action) = hub.arrived(method, &params);
@@ -119,12 +121,45 @@ async fn bot_api(
     }
 }
 
-async fn read_params(request: Request<Incoming>) -> Result<Params, ApiError> {
+async fn read_params(
+    hub: &Hub,
+    reset: &ResetSwitch,
+    method: &str,
+    request: Request<Incoming>,
+) -> Result<Params, ApiError> {
+    let limit = if hub.look().limits.local_files.is_some() { LOCAL_BODY_LIMIT } else { BODY_LIMIT };
     let (parts, body) = request.into_parts();
-    let body = axum::body::to_bytes(Body::new(body), BODY_LIMIT).await;
-    let body = body.map_err(|_| ApiError::new(413, "Request Entity Too Large"))?;
+    if body.size_hint().lower() > limit as u64 {
+        return Err(ApiError::new(413, "Request Entity Too Large"));
+    }
+    let body = match hub.body_fault(method) {
+        Some(action) => troubled(body, action, reset.clone()),
+        None => Body::new(body),
+    };
     let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    Params::read(parts.uri.query(), content_type, body).await
+    Params::read(parts.uri.query(), content_type, body, limit).await
+}
+
+/// A body that is not taken in as it comes.
+fn troubled(body: Incoming, action: Action, reset: ResetSwitch) -> Body {
+    let pieces = Body::new(body).into_data_stream();
+    let state = (pieces, 0_u64, action, reset);
+    Body::from_stream(stream::unfold(state, |(mut pieces, taken, action, reset)| async move {
+        match action {
+            Action::HangUp { after } if taken >= after => {
+                reset.set();
+                return Some((Err(axum::Error::new(Broken)), (pieces, taken, action, reset)));
+            }
+            Action::Hang { after } if taken >= after => std::future::pending().await,
+            _ => {}
+        }
+        let piece = pieces.next().await?;
+        let size = piece.as_ref().map_or(0, Bytes::len);
+        if let Action::Slow { bytes_per_second } = action {
+            tokio::time::sleep(Duration::from_secs_f64(size as f64 / bytes_per_second.max(1) as f64)).await;
+        }
+        Some((piece, (pieces, taken + size as u64, action, reset)))
+    }))
 }
 
 /// Plays a call with which something is to go wrong.
@@ -161,6 +196,8 @@ async fn faulty(
             tokio::time::sleep(time).await;
             Ok(answer(result))
         }
+        // They happen before the call is there.
+        Action::Slow { .. } | Action::Hang { .. } | Action::HangUp { .. } => Ok(answer(play().await)),
         Action::Silence { applied } => {
             if applied {
                 drop(play().await);
@@ -222,13 +259,32 @@ fn cut((status, full): (u16, Bytes), after: usize) -> Response<Body> {
     response
 }
 
-fn download(hub: &Hub, token: &str, path: &str) -> Response<Body> {
+/// A fault for it is one for the method `file`.
+async fn download(hub: &Hub, reset: &ResetSwitch, token: &str, path: &str) -> Result<Response<Body>, Broken> {
     if let Err(error) = hub.admits(token) {
-        return refusal(&error);
+        return Ok(refusal(&error));
     }
-    let file = hub.world().files.by_path(path).cloned();
-    match file {
-        Some(file) => response(200, "application/octet-stream", file.bytes),
+    let bytes = hub.world().files.by_path(&percent_decode(path)).and_then(|file| file.bytes.clone());
+    let answer = match bytes {
+        Some(bytes) => response(200, "application/octet-stream", bytes),
         None => refusal(&ApiError::new(404, "Not Found")),
+    };
+    match hub.arrived("file", &Params::default()).1 {
+        None => Ok(answer),
+        Some(Action::Answer { status, body, content_type, .. }) => Ok(response(status, &content_type, body.into())),
+        Some(Action::Flood { retry_after }) => Ok(refusal(&ApiError::flood(retry_after))),
+        Some(Action::Stall { time, .. }) => {
+            tokio::time::sleep(time).await;
+            Ok(answer)
+        }
+        Some(Action::Cut { after }) => {
+            let whole = axum::body::to_bytes(answer.into_body(), usize::MAX).await.map_err(|_| Broken)?;
+            Ok(cut((200, whole), after))
+        }
+        Some(Action::Silence { .. } | Action::Slow { .. } | Action::Hang { .. }) => std::future::pending().await,
+        Some(Action::Reset { .. } | Action::HangUp { .. }) => {
+            reset.set();
+            Err(Broken)
+        }
     }
 }

@@ -80,7 +80,9 @@ impl Hub {
         let number = {
             let mut world = self.world();
             let keep = world.load.is_none();
-            world.calls.record(method, &params.values, keep)
+            let number = world.calls.record(method, &params.values, keep);
+            world.files.note(method, &params.uploads);
+            number
         };
         if !self.faulty.load(Ordering::Acquire) {
             return (number, None);
@@ -91,6 +93,19 @@ impl Hub {
     /// Notes that a call was refused.
     pub(super) fn refused(&self, number: u64, error: &ApiError) {
         self.look().calls.refused(number, &error.description);
+    }
+
+    /// What shall go wrong while the body of a call is taken in.
+    pub(super) fn body_fault(&self, method: &str) -> Option<Action> {
+        if !self.faulty.load(Ordering::Acquire) {
+            return None;
+        }
+        self.faults().decide_body(method)
+    }
+
+    /// What shall go wrong with something that is no call.
+    pub(super) fn fault(&self, name: &str, chat: Option<i64>) -> Option<Action> {
+        if self.faulty.load(Ordering::Acquire) { self.faults().decide(name, chat) } else { None }
     }
 
     /// True if calls with this token are answered. The bot takes over the id that its token begins with.

@@ -6,12 +6,18 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use hyper::Request;
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use super::api::ApiError;
+use super::files::DOWNLOAD_LIMIT;
+
+/// Without files no call is as long as this.
+const TEXT_LIMIT: usize = 50 << 20;
 
 /// A file that came along.
 #[derive(Debug, Clone)]
@@ -19,7 +25,11 @@ pub(super) struct Upload {
     pub(super) field: String,
     pub(super) name: String,
     pub(super) content_type: String,
-    pub(super) bytes: Bytes,
+    pub(super) size: u64,
+    /// SHA-256 in hexadecimal.
+    pub(super) hash: String,
+    /// None if it is larger than what can be fetched again.
+    pub(super) bytes: Option<Bytes>,
 }
 
 /// The parameters of one call.
@@ -31,10 +41,22 @@ pub(super) struct Params {
 
 impl Params {
     /// Reads them all. Later sources win over earlier ones: the query string first, then the body.
-    pub(super) async fn read(query: Option<&str>, content_type: &str, body: Bytes) -> Result<Self, ApiError> {
+    /// Files are taken in piece by piece.
+    pub(super) async fn read(
+        query: Option<&str>,
+        content_type: &str,
+        body: Body,
+        limit: usize,
+    ) -> Result<Self, ApiError> {
         let mut values = Map::new();
         form(query.unwrap_or_default(), &mut values);
         let mut uploads = Vec::new();
+        if content_type.starts_with("multipart/form-data") {
+            multipart(content_type, body, limit, &mut values, &mut uploads).await?;
+            return Ok(Self { values: Arc::new(values), uploads });
+        }
+        let body = axum::body::to_bytes(body, limit.min(TEXT_LIMIT)).await;
+        let body = body.map_err(|_| ApiError::new(413, "Request Entity Too Large"))?;
         if body.is_empty() {
         } else if content_type.starts_with("application/json") {
             let parsed: Map<String, Value> = serde_json::from_slice(&body)
@@ -44,8 +66,6 @@ impl Params {
             } else {
                 values.extend(parsed);
             }
-        } else if content_type.starts_with("multipart/form-data") {
-            multipart(content_type, body, &mut values, &mut uploads).await?;
         } else {
             form(&String::from_utf8_lossy(&body), &mut values);
         }
@@ -126,17 +146,17 @@ pub(super) fn percent_decode(text: &str) -> String {
 
 async fn multipart(
     content_type: &str,
-    body: Bytes,
+    body: Body,
+    limit: usize,
     values: &mut Map<String, Value>,
     uploads: &mut Vec<Upload>,
 ) -> Result<(), ApiError> {
     let unreadable = || ApiError::bad_request("can't parse multipart form data");
-    let mut request = Request::new(axum::body::Body::from(body));
+    let mut request = Request::new(body);
     request.headers_mut().insert("content-type", content_type.parse().map_err(|_| unreadable())?);
-    // The size was limited when the body was read.
-    DefaultBodyLimit::disable().apply(&mut request);
+    DefaultBodyLimit::max(limit).apply(&mut request);
     let mut parts = Multipart::from_request(request, &()).await.map_err(|_| unreadable())?;
-    while let Some(part) = parts.next_field().await.map_err(|_| unreadable())? {
+    while let Some(mut part) = parts.next_field().await.map_err(|_| unreadable())? {
         let field = part.name().unwrap_or_default().to_owned();
         let Some(name) = part.file_name().map(str::to_owned) else {
             values.insert(field, Value::String(part.text().await.map_err(|_| unreadable())?));
@@ -144,8 +164,19 @@ async fn multipart(
         };
         let content_type = part.content_type().unwrap_or("application/octet-stream").to_owned();
         values.insert(field.clone(), Value::String(format!("attach://{field}")));
-        let bytes = part.bytes().await.map_err(|_| unreadable())?;
-        uploads.push(Upload { field, name, content_type, bytes });
+        let (mut hash, mut size, mut kept) = (Sha256::new(), 0, BytesMut::new());
+        while let Some(piece) = part.chunk().await.map_err(|_| unreadable())? {
+            hash.update(&piece);
+            size += piece.len() as u64;
+            if size <= DOWNLOAD_LIMIT {
+                kept.extend_from_slice(&piece);
+            } else {
+                kept = BytesMut::new();
+            }
+        }
+        let hash = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let bytes = (size <= DOWNLOAD_LIMIT).then(|| kept.freeze());
+        uploads.push(Upload { field, name, content_type, size, hash, bytes });
     }
     Ok(())
 }
@@ -167,12 +198,12 @@ mod tests {
             (None, "application/json", r#"{"chat_id":7,"text":"hé +&"}"#),
             (None, "multipart/form-data; boundary=b", multipart),
         ] {
-            let params = Params::read(query, kind, Bytes::from_static(body.as_bytes())).await.unwrap();
+            let params = Params::read(query, kind, Body::from(body), 1 << 20).await.unwrap();
             assert_eq!(params.int("chat_id"), Some(7), "{kind}");
             assert_eq!(params.text("text").as_deref(), Some("hé +&"), "{kind}");
             assert_eq!(params.upload("photo").is_some(), kind.starts_with("multipart"));
         }
-        let error = Params::read(None, "application/json", Bytes::from_static(b"[1]")).await.unwrap_err();
+        let error = Params::read(None, "application/json", Body::from("[1]"), 1 << 20).await.unwrap_err();
         assert_eq!(error.code, 400);
     }
 }

@@ -217,8 +217,18 @@ pub(super) fn set_blocked(world: &mut World, chat_id: i64, user: i64, blocked: b
     Done::new(world.enqueue("my_chat_member", &json))
 }
 
-/// Makes a supergroup of a group: another id, and a word about it in both.
-pub(super) fn upgrade(world: &mut World, group: i64) -> Result<i64, Error> {
+/// Which of the two words about a group that has become a supergroup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MoveNote {
+    /// `migrate_to_chat_id`, in the group.
+    To,
+    /// `migrate_from_chat_id`, in the supergroup.
+    From,
+}
+
+/// Makes a supergroup of a group: another id, and a word about it in each, in this order; none of them has to be there.
+pub(super) fn upgrade(world: &mut World, group: i64, notes: &[MoveNote]) -> Result<i64, Error> {
     let old = world.chats.get_mut(&group).filter(|chat| chat.kind == ChatKind::Group);
     let old = old.ok_or(Error::UnknownChat(group))?;
     let id = -1_000_000_000_000 - group.abs();
@@ -227,7 +237,11 @@ pub(super) fn upgrade(world: &mut World, group: i64) -> Result<i64, Error> {
     let by = Sender::User(members.first().copied().unwrap_or(group.abs()));
     let new = Chat { admins, ..Chat::new(id, ChatKind::Supergroup, &title, &members) };
     world.chats.insert(id, new);
-    for (chat, note) in [(group, json!({ "migrate_to_chat_id": id })), (id, json!({ "migrate_from_chat_id": group }))] {
+    for note in notes {
+        let (chat, note) = match note {
+            MoveNote::To => (group, json!({ "migrate_to_chat_id": id })),
+            MoveNote::From => (id, json!({ "migrate_from_chat_id": group })),
+        };
         let mut message = Message::new(by);
         message.content = Some(Box::new(note));
         write(world, chat, "message", message)?;

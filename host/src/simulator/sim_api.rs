@@ -3,7 +3,7 @@
 //! JSON in, JSON out. What can't be done is a 400 with `{"error": …}`. `http.rs` has refused foreign pages before.
 //!
 //! - people: `POST /sim/say` (see [`Say`]), `press` `{chat, user, message_id?, button}`, `edit` `{chat, user,
-//!   message_id, text}`, `inline` `{user, query}`, `block` `{chat, user, blocked}`, `update` (any update)
+//!   message_id, text}`, `inline` `{user, query}`, `block` `{chat, user, blocked}`, `migrate` `{group, notes?}`, `update` (any update)
 //! - seen: `GET /sim/chats`, `messages?chat=…&after=…&limit=…`, `commands?chat=…&user=…`, `query?id=…`, `file/{id}`,
 //!   `calls?after=…`, `counters`, `sequence?chat=…`, `state`, `events` (server-sent)
 //! - set: `POST /sim/users`, `chats`, `faults` (one is added, a list replaces all; `DELETE` ends them), `load`
@@ -26,7 +26,7 @@ use super::error::Error;
 use super::faults::Fault;
 use super::hub::Hub;
 use super::model::{Chat, ChatKind, User};
-use super::people::{self, Say};
+use super::people::{self, MoveNote, Say};
 use super::render::{self, View};
 use super::world::{LoadMode, World};
 use super::{events, http, page};
@@ -48,6 +48,7 @@ pub(super) fn router(hub: Arc<Hub>) -> Router {
         .route("/sim/edit", post(edit))
         .route("/sim/inline", post(inline))
         .route("/sim/block", post(block))
+        .route("/sim/migrate", post(migrate))
         .route("/sim/update", post(update))
         .route("/sim/query", get(query))
         .route("/sim/calls", get(calls))
@@ -168,11 +169,12 @@ async fn commands(State(hub): Sim, Query(at): Query<InChat>) -> Result<Json<Valu
 /// An uploaded picture, for the page.
 async fn file(State(hub): Sim, Path(id): Path<String>) -> Response {
     let file = hub.look().files.by_id(&id).cloned();
-    let Some(file) = file else { return StatusCode::NOT_FOUND.into_response() };
+    let found = file.and_then(|mut file| Some((file.bytes.take()?, file)));
+    let Some((bytes, file)) = found else { return StatusCode::NOT_FOUND.into_response() };
     // Only types that can't carry a script are served as what they are.
     let picture = matches!(file.content_type.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
     let content_type = if picture { file.content_type } else { "application/octet-stream".to_owned() };
-    ([(CONTENT_TYPE, content_type), (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned())], file.bytes).into_response()
+    ([(CONTENT_TYPE, content_type), (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned())], bytes).into_response()
 }
 
 async fn say(State(hub): Sim, Json(request): Json<Say>) -> Result<Json<people::Done>, Error> {
@@ -223,6 +225,20 @@ struct Block {
 
 async fn block(State(hub): Sim, Json(block): Json<Block>) -> Result<Json<people::Done>, Error> {
     people::set_blocked(&mut hub.world(), block.chat, block.user, block.blocked).map(Json)
+}
+
+/// Without `notes`, a word in the group and then one in the supergroup: `["to", "from"]`.
+#[derive(Deserialize)]
+struct Migrate {
+    group: i64,
+    #[serde(default)]
+    notes: Option<Vec<MoveNote>>,
+}
+
+async fn migrate(State(hub): Sim, Json(migrate): Json<Migrate>) -> Result<Json<Value>, Error> {
+    let notes = migrate.notes.unwrap_or_else(|| vec![MoveNote::To, MoveNote::From]);
+    let to = people::upgrade(&mut hub.world(), migrate.group, &notes)?;
+    Ok(Json(json!({ "to": to })))
 }
 
 async fn update(State(hub): Sim, Json(update): Json<Value>) -> Result<Json<people::Done>, Error> {

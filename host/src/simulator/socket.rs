@@ -17,6 +17,10 @@ impl ResetSwitch {
     pub(super) fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 pub(super) struct Socket {

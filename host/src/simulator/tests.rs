@@ -5,6 +5,7 @@ mod faulty;
 mod persistence;
 mod polling;
 mod sim;
+mod split;
 
 use std::sync::Once;
 use std::time::Duration;

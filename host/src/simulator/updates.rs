@@ -56,6 +56,9 @@ struct Queued {
     id: i64,
     expires: i64,
     body: Body,
+    /// Given to the webhook's lanes.
+    #[serde(skip)]
+    is_handed: bool,
 }
 
 /// What an update says, without its id.
@@ -84,6 +87,12 @@ impl From<Body> for String {
 impl From<String> for Body {
     fn from(rest: String) -> Self {
         Body::Json(rest.into())
+    }
+}
+
+impl Queued {
+    fn text(&self) -> String {
+        format!("{{\"update_id\":{},{}", self.id, String::from(self.body.clone()))
     }
 }
 
@@ -132,7 +141,7 @@ impl Queue {
         }
         let id = self.next_id;
         self.next_id += 1;
-        self.items.push_back(Queued { id, expires, body });
+        self.items.push_back(Queued { id, expires, body, is_handed: false });
         Some(id)
     }
 
@@ -149,6 +158,35 @@ impl Queue {
         }
         while self.items.front().is_some_and(|item| item.id < offset) {
             self.items.pop_front();
+        }
+    }
+
+    /// The updates that have not been asked for here yet, the oldest first.
+    pub(super) fn fresh(&mut self) -> Vec<(i64, String)> {
+        let mut fresh = Vec::new();
+        for item in self.items.iter_mut().rev().take_while(|item| !item.is_handed) {
+            item.is_handed = true;
+            fresh.push((item.id, item.text()));
+        }
+        fresh.reverse();
+        fresh
+    }
+
+    /// All of them are fresh again.
+    pub(super) fn take_back(&mut self) {
+        self.items.iter_mut().for_each(|item| item.is_handed = false);
+    }
+
+    /// One update, and when it is too old.
+    pub(super) fn read(&self, id: i64) -> Option<(Vec<u8>, i64)> {
+        let item = self.items.get(self.items.binary_search_by_key(&id, |item| item.id).ok()?)?;
+        Some((item.text().into_bytes(), item.expires))
+    }
+
+    /// It is delivered, or too old.
+    pub(super) fn remove(&mut self, id: i64) {
+        if let Ok(at) = self.items.binary_search_by_key(&id, |item| item.id) {
+            self.items.remove(at);
         }
     }
 

@@ -4,8 +4,9 @@
 //! also tells those who wait: parked polls, tests, chat pages.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,6 +18,7 @@ use super::model::{Chat, Message, Sender, User};
 use super::queries::Queries;
 use super::render::{self, View};
 use super::updates::{Allowed, Body, Queue, retention};
+use super::webhook::Webhook;
 
 /// The bot.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -24,13 +26,6 @@ pub(super) struct Bot {
     pub(super) id: i64,
     pub(super) name: String,
     pub(super) username: String,
-}
-
-/// What `setWebhook` left.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Webhook {
-    pub(super) url: String,
-    pub(super) max_connections: i64,
 }
 
 /// A list set by `setMyCommands`.
@@ -47,11 +42,21 @@ pub(super) struct Limits {
     pub(super) messages_per_chat: usize,
     pub(super) queue: usize,
     pub(super) throttle_polls: bool,
+    /// Where a local server keeps files.
+    pub(super) local_files: Option<PathBuf>,
+    /// How long a second of the pauses between deliveries to the webhook takes.
+    pub(super) webhook_second: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { messages_per_chat: 10_000, queue: 100_000, throttle_polls: false }
+        Self {
+            messages_per_chat: 10_000,
+            queue: 100_000,
+            throttle_polls: false,
+            local_files: None,
+            webhook_second: Duration::from_secs(1),
+        }
     }
 }
 
@@ -112,6 +117,9 @@ pub(super) struct World {
     pub(super) poll: PollState,
     #[serde(skip)]
     pub(super) signals: Signals,
+    /// Counts the changes of the webhook.
+    #[serde(skip)]
+    pub(super) webhook_generation: u64,
 }
 
 /// What happened to an update.
@@ -143,7 +151,15 @@ impl World {
             calls: Calls::default(),
             poll: PollState::default(),
             signals: Signals::default(),
+            webhook_generation: 0,
         }
+    }
+
+    /// Sets the webhook, or removes it. A parked poll ends, and what was under way to the old one counts no more.
+    pub(super) fn change_webhook(&mut self, webhook: Option<Webhook>) {
+        self.webhook = webhook;
+        self.webhook_generation += 1;
+        self.signals.polls.notify_waiters();
     }
 
     /// The simulated time, in Unix seconds.

@@ -6,18 +6,28 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{BotId, ChatId, Conversation, Lane, PluginName, UserId};
+use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName, UserId};
 
+pub mod album;
+pub mod broadcast;
+pub mod chat;
 pub mod dead;
+pub mod expiry;
+pub mod file;
+pub mod flood;
 pub mod fsm;
 pub mod inbox;
 pub mod kv;
+pub mod menu;
 pub mod meta;
+pub mod moved;
 pub mod outbox;
 pub mod paused;
 pub mod seen;
 pub mod timer;
 pub mod unknown;
+pub mod version;
+pub mod webhook;
 
 /// A row that does not read as what its key says.
 #[derive(Debug, thiserror::Error)]
@@ -67,4 +77,28 @@ pub fn prefix_end(prefix: &[u8]) -> Vec<u8> {
     }
     // Only a prefix of nothing but 0xff has no end; no kind of row uses that byte.
     vec![u8::MAX]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    /// The bytes are constants of the modules' own, so they are looked up in the source.
+    #[test]
+    fn no_two_kinds_of_rows_share_a_byte() {
+        let mut kinds = BTreeMap::new();
+        for file in Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/rows").read_dir().unwrap() {
+            let path = file.unwrap().path();
+            let source = std::fs::read_to_string(&path).unwrap();
+            let constants = source.lines().filter(|line| line.starts_with("const ") && line.contains(": u8 = b'"));
+            for constant in constants {
+                let byte = constant.split('\'').nth(1).unwrap().to_owned();
+                let name = format!("{} {constant}", path.display());
+                assert_eq!(kinds.insert(byte, name.clone()), None, "{name}");
+            }
+        }
+        let bytes = kinds.into_keys().collect::<String>();
+        assert_eq!(bytes, "abcdefghiklmnopqrstuvwxy", "a new kind is added here; one that has gone is not used again");
+    }
 }

@@ -3,12 +3,16 @@
 //! Everything read through it is checked again when it is committed, so a run whose ground has moved is
 //! refused. It writes nothing itself; dropping it forgets everything.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use bytes::Bytes;
 
 use super::{Commit, Error, Op, Read, Store};
+
+/// Something that is to live until what a run asked for is on disk.
+pub type Held = Box<dyn Any + Send + Sync>;
 
 /// Collected reads and writes.
 pub struct Tx {
@@ -19,6 +23,7 @@ pub struct Tx {
     appends: Vec<(Vec<u8>, Vec<u8>)>,
     /// What each write replaced in `writes`.
     undo: Vec<(Vec<u8>, Option<Option<Bytes>>)>,
+    held: Vec<Held>,
 }
 
 /// What [`Tx::page`] found.
@@ -50,6 +55,7 @@ impl Tx {
             writes: BTreeMap::new(),
             appends: Vec::new(),
             undo: Vec::new(),
+            held: Vec::new(),
         }
     }
 
@@ -67,7 +73,12 @@ impl Tx {
         Ok(value)
     }
 
-    /// The same, but the store's value may change before the commit.
+    /// Takes a value for what the store holds, or will hold by the commit, which is refused if it does not.
+    pub fn assume(&mut self, key: &[u8], value: Vec<u8>) {
+        self.values.insert(key.to_vec(), Some(value.into()));
+    }
+
+    /// The same as [`Tx::get`], but the store's value may change before the commit.
     ///
     /// # Errors
     /// When the store can't be read.
@@ -132,6 +143,16 @@ impl Tx {
             };
         }
         self.appends.truncate(to.n_appends);
+    }
+
+    /// Keeps something alive until what refers to it is committed, whatever it is.
+    pub fn hold(&mut self, what: impl Send + Sync + 'static) {
+        self.held.push(Box::new(what));
+    }
+
+    /// What is held: to be dropped when the commit is durable, or refused.
+    pub fn take_held(&mut self) -> Vec<Held> {
+        std::mem::take(&mut self.held)
     }
 
     /// What to hand to [`Store::commit`].

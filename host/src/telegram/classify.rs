@@ -62,9 +62,11 @@ struct Parameters<'a> {
 /// Whatever is not a success.
 pub fn classify(method: &str, response: &Response) -> Result<Bytes, Error> {
     let body = response.body.strip_prefix(b"\xef\xbb\xbf".as_slice()).unwrap_or(&response.body);
+    // Fields by their place, which a list would be taken for, are none that Telegram gives.
+    let is_object = body.trim_ascii_start().starts_with(b"{");
     let envelope = match serde_json::from_slice::<Envelope<'_>>(body) {
-        Ok(envelope) => envelope,
-        Err(_) => return Err(unreadable(method, response, body)),
+        Ok(envelope) if is_object => envelope,
+        _ => return Err(unreadable(method, response, body)),
     };
     let said_no = envelope.ok.is_some_and(|ok| matches!(unquoted(ok), "false" | "0" | ""));
     let succeeded = (200..300).contains(&response.status) && !said_no && envelope.error_code.is_none();
@@ -118,8 +120,9 @@ fn lost(method: &str, reason: &str) -> Error {
 
 fn refusal(method: &str, response: &Response, envelope: &Envelope<'_>) -> Error {
     let text = envelope.description.map(text_of).unwrap_or_default();
+    let parameters = envelope.parameters.filter(|raw| raw.get().starts_with('{'));
     let parameters: Parameters<'_> =
-        envelope.parameters.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        parameters.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let said = envelope.error_code.and_then(number_of).filter(|code| (300.0..600.0).contains(code));
     let code = match (said, response.status) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 300 and 600")]

@@ -124,6 +124,12 @@ impl Error {
         }
     }
 
+    /// True where Telegram refused a text because it can't read its markup.
+    #[must_use]
+    pub fn is_bad_markup(&self) -> bool {
+        matches!(self, Self::Refused { code: 400, description, .. } if description.contains("can't parse entities"))
+    }
+
     /// One word for metrics.
     #[must_use]
     pub fn outcome(&self) -> &'static str {

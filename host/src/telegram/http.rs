@@ -11,10 +11,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
-use reqwest::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Response, SetupError, Token, Transport, TransportError};
+use super::{Download, Multipart, Progress, Response, SetupError, Token, Transport, TransportError};
 
 /// `getUpdates` answers with at most 4 MiB; what is longer than this is not from a Bot API server.
 const LONGEST_BODY: usize = 20 << 20;
@@ -27,6 +28,8 @@ const IDLE_CONNECTIONS: usize = 128;
 pub(super) struct Http {
     /// Everything of the URL but the method; it holds the token.
     base: SecretString,
+    /// The same for files, without the path.
+    files: SecretString,
     server: Server,
     client: ArcSwap<reqwest::Client>,
 }
@@ -51,29 +54,55 @@ impl Http {
         let loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         let server = Server { tls: url.scheme() == "https", loopback };
         let client = ArcSwap::from_pointee(build(server)?);
-        Ok(Self { base: format!("{api_base}/bot{}/", token.expose()).into(), server, client })
+        let base = format!("{api_base}/bot{}/", token.expose()).into();
+        let files = format!("{api_base}/file/bot{}/", token.expose()).into();
+        Ok(Self { base, files, server, client })
     }
 
-    async fn exchange(&self, method: &str, body: Bytes, deadline: Duration) -> Result<Response, TransportError> {
-        let base = self.base.expose_secret();
-        let mut url = String::with_capacity(base.len() + method.len());
-        url.push_str(base);
-        url.push_str(method);
+    async fn exchange(
+        &self,
+        method: &str,
+        content_type: &str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> Result<Response, TransportError> {
+        let url = joined(&self.base, method);
+        let request = self.client.load().post(url).header(CONTENT_TYPE, content_type).timeout(deadline).body(body);
+        let answer = request.send().await.map_err(|error| failure(error, deadline))?;
+        Ok(response(answer, deadline).await)
+    }
+
+    async fn send_files(&self, method: &str, body: &Multipart, progress: Progress) -> Result<Response, TransportError> {
+        let url = joined(&self.base, method);
+        let stream = body.stream(progress.clone());
         let request = self
             .client
             .load()
             .post(url)
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .timeout(deadline)
-            .body(body);
-        let mut answer = request.send().await.map_err(|error| failure(error, deadline))?;
-        let status = answer.status().as_u16();
-        let retry_after = match answer.headers().get(RETRY_AFTER) {
-            Some(header) => header.to_str().ok().map(str::to_owned),
-            None => None,
-        };
-        let (body, cut) = read(&mut answer, deadline).await;
-        Ok(Response { status, retry_after, body, cut })
+            .header(CONTENT_TYPE, body.content_type())
+            .header(CONTENT_LENGTH, body.length())
+            .body(reqwest::Body::wrap_stream(stream));
+        // The caller keeps the time.
+        let never = Duration::MAX;
+        match request.send().await {
+            Ok(answer) => Ok(response(answer, never).await),
+            Err(error) if progress.is_whole() => Err(failure(error, never)),
+            // A call of which a part is missing is none: nobody can have acted on it.
+            Err(error) => Err(TransportError::BeforeSend(match failure(error, never) {
+                TransportError::BeforeSend(reason) => reason,
+                TransportError::Unknown(reason) => {
+                    format!("broken off after {} of {} bytes: {reason}", progress.done(), body.length())
+                }
+            })),
+        }
+    }
+
+    async fn fetch(&self, path: &str) -> Result<Download, TransportError> {
+        let request = self.client.load().get(joined(&self.files, path));
+        let answer = request.send().await.map_err(|error| failure(error, Duration::MAX))?;
+        let (status, length) = (answer.status().as_u16(), answer.content_length());
+        let body = answer.bytes_stream().map_err(|error| innermost(&error.without_url())).boxed();
+        Ok(Download { status, length, body })
     }
 }
 
@@ -84,7 +113,30 @@ impl Transport for Http {
         body: Bytes,
         deadline: Duration,
     ) -> BoxFuture<'a, Result<Response, TransportError>> {
-        Box::pin(self.exchange(method, body, deadline))
+        Box::pin(self.exchange(method, "application/json", body, deadline))
+    }
+
+    fn post_as<'a>(
+        &'a self,
+        method: &'a str,
+        content_type: &'a str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<Response, TransportError>> {
+        Box::pin(self.exchange(method, content_type, body, deadline))
+    }
+
+    fn upload<'a>(
+        &'a self,
+        method: &'a str,
+        body: &'a Multipart,
+        progress: Progress,
+    ) -> BoxFuture<'a, Result<Response, TransportError>> {
+        Box::pin(self.send_files(method, body, progress))
+    }
+
+    fn download<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Download, TransportError>> {
+        Box::pin(self.fetch(path))
     }
 
     fn rebuild(&self) {
@@ -118,6 +170,24 @@ fn build(server: Server) -> Result<reqwest::Client, SetupError> {
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| SetupError::Tls(innermost(&error)))
+}
+
+fn joined(base: &SecretString, rest: &str) -> String {
+    let base = base.expose_secret();
+    let mut url = String::with_capacity(base.len() + rest.len());
+    url.push_str(base);
+    url.push_str(rest);
+    url
+}
+
+async fn response(mut answer: reqwest::Response, deadline: Duration) -> Response {
+    let status = answer.status().as_u16();
+    let retry_after = match answer.headers().get(RETRY_AFTER) {
+        Some(header) => header.to_str().ok().map(str::to_owned),
+        None => None,
+    };
+    let (body, cut) = read(&mut answer, deadline).await;
+    Response { status, retry_after, body, cut }
 }
 
 /// The body, and why it is not whole.

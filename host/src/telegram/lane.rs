@@ -52,6 +52,18 @@ pub fn lane_of(method: &str, params: &str) -> Lane {
     }
 }
 
+/// The lane of calls to a chat that is given by its `@name`.
+#[must_use]
+pub fn lane_of_name(username: &str) -> Lane {
+    Lane::Chat(ChatId(made_of(&format!("@{}", username.trim_start_matches('@')))))
+}
+
+/// True for the lane of an `@name`, which is no chat's own.
+#[must_use]
+pub fn is_of_name(lane: Lane) -> bool {
+    matches!(lane, Lane::Chat(ChatId(id)) if id < -(1 << 53))
+}
+
 enum Id {
     Number(i64),
     /// A number made of a text, below every number that Telegram gives.
@@ -122,6 +134,8 @@ mod tests {
         assert_ne!(lane_of("sendMessage", r#"{"chat_id":"@botyard2"}"#), named);
         let Lane::Chat(ChatId(id)) = named else { panic!() };
         assert!(id < -(1 << 62));
+        assert!(is_of_name(named) && !is_of_name(chat(-(1 << 52))) && !is_of_name(chat(5)));
+        assert_eq!((lane_of_name("botyard"), lane_of_name("@BotYard")), (named, named));
         let Lane::User(UserId(id)) = lane_of("editMessageText", r#"{"inline_message_id":"AQAAAA"}"#) else { panic!() };
         assert!(id < -(1 << 62));
     }

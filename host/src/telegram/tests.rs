@@ -11,6 +11,7 @@ use super::*;
 use crate::domain::BotId;
 
 mod answers;
+mod files;
 mod sockets;
 
 const TOKEN: &str = "123456789:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc";

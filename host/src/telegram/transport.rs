@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+
+use super::{Multipart, Progress};
 
 /// Carries one call.
 pub trait Transport: Send + Sync {
@@ -17,8 +20,45 @@ pub trait Transport: Send + Sync {
         deadline: Duration,
     ) -> BoxFuture<'a, Result<Response, TransportError>>;
 
+    /// The same with a body of another type; whoever does not care takes it for JSON.
+    fn post_as<'a>(
+        &'a self,
+        method: &'a str,
+        _content_type: &'a str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<Response, TransportError>> {
+        self.post(method, body, deadline)
+    }
+
+    /// Posts a body with files to a method and reads the whole answer. Takes the time that it takes: the caller watches
+    /// `progress`, and gives up by dropping the future.
+    fn upload<'a>(
+        &'a self,
+        _method: &'a str,
+        _body: &'a Multipart,
+        _progress: Progress,
+    ) -> BoxFuture<'a, Result<Response, TransportError>> {
+        Box::pin(std::future::ready(Err(TransportError::BeforeSend("this way carries no files".to_owned()))))
+    }
+
+    /// Begins to fetch the file at a path that `getFile` gave.
+    fn download<'a>(&'a self, _path: &'a str) -> BoxFuture<'a, Result<Download, TransportError>> {
+        Box::pin(std::future::ready(Err(TransportError::BeforeSend("this way carries no files".to_owned()))))
+    }
+
     /// Leaves all connections behind and begins with new ones.
     fn rebuild(&self) {}
+}
+
+/// A file that is on its way.
+pub struct Download {
+    /// The HTTP status; the body is the file with 200 only.
+    pub status: u16,
+    /// Bytes that were promised.
+    pub length: Option<u64>,
+    /// What comes. Its errors hold neither URL nor token.
+    pub body: BoxStream<'static, Result<Bytes, String>>,
 }
 
 /// An answer, whatever it is.

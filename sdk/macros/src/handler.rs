@@ -8,10 +8,13 @@ use syn::{
     Attribute, Expr, ExprLit, FnArg, GenericArgument, Ident, ItemFn, Lit, LitStr, Pat, PathArguments, Token, Type,
 };
 
-use crate::names::{KINDS, nearest, snake_case};
+use crate::known::KINDS;
+use crate::names::{CONTENTS, nearest, snake_case};
+use crate::state::parse_time;
 
 /// The attributes that make a handler, in the order in which handlers are tried.
-const ATTRIBUTES: [&str; 6] = ["state", "command", "callback", "text", "on", "timer"];
+const ATTRIBUTES: [&str; 11] =
+    ["state", "command", "callback", "content", "text", "album", "on", "timer", "cron", "every", "expired"];
 
 /// One handler attribute on one function.
 pub(crate) struct Handler {
@@ -98,8 +101,15 @@ impl Handler {
                 Some(regex) => quote!(Text(::core::option::Option::Some(#regex))),
                 None => quote!(Text(::core::option::Option::None)),
             },
+            "content" => quote!(Content(|run| run.holds(&[#(#names),*]))),
+            "album" => match names.first() {
+                Some(regex) => quote!(Album(::core::option::Option::Some(#regex))),
+                None => quote!(Album(::core::option::Option::None)),
+            },
             "on" => quote!(Kinds(&[#(#names),*])),
-            _ => quote!(Timer(#(#names)*)),
+            "timer" => quote!(Timer(#(#names)*)),
+            "expired" => quote!(Expired),
+            recurring => self.recurring(recurring == "cron")?,
         };
         let (states, guard) = match pattern {
             None => (Vec::new(), quote!(::core::option::Option::None)),
@@ -126,6 +136,22 @@ impl Handler {
         })
     }
 
+    /// The timer that the host keeps for this handler; named after it.
+    fn recurring(&self, is_cron: bool) -> syn::Result<TokenStream> {
+        let Arguments { names, zone, missed, .. } = &self.arguments;
+        let when = names.first().expect("checked with the arguments");
+        let every = if is_cron {
+            let zone = zone.as_ref().map_or_else(|| "UTC".to_owned(), LitStr::value);
+            quote!(Cron(#when, #zone))
+        } else {
+            let seconds = parse_time(when)?;
+            quote!(Seconds(#seconds))
+        };
+        let name = self.function.to_string();
+        let make_up = missed.as_ref().is_none_or(|missed| missed.value() == "once");
+        Ok(quote!(Recurring(#name, ::botyard_sdk::__private::Every::#every, #make_up)))
+    }
+
     fn is_command(&self) -> bool {
         ATTRIBUTES[self.rank] == "command"
     }
@@ -138,6 +164,8 @@ struct Arguments {
     help: Option<LitStr>,
     state: Option<Pat>,
     observe: bool,
+    zone: Option<LitStr>,
+    missed: Option<LitStr>,
 }
 
 impl Arguments {
@@ -169,10 +197,22 @@ impl Arguments {
         let cure = match attribute {
             "command" if count == 0 => "name the command: `#[command(\"start\")]`",
             "callback" if count > 1 => "one prefix: `#[callback(\"size:\")]`",
+            "album" if count > 1 => "one regular expression: `#[album(\"^sell\")]`",
             "text" if count > 1 => "one regular expression: `#[text(\"^hi\")]`",
+            "content" if count == 0 => "name what the message is made of: `#[content(\"photo\")]`",
             "on" if count == 0 => "name the kind of update: `#[on(\"edited_message\")]`",
             "timer" if count != 1 => "name the timer: `#[timer(\"reminder\")]`",
             "timer" if self.observe || self.state.is_some() => "a timer's handler takes nothing but the name",
+            "cron" if count != 1 => "give the times and their zone: `#[cron(\"0 9 * * *\", tz = \"Asia/Tashkent\")]`",
+            "every" if count != 1 => "give the time between: `#[every(\"15m\")]`",
+            "every" if self.zone.is_some() => "an interval has no time zone",
+            "cron" | "every" if self.observe || self.state.is_some() => {
+                "a recurring event belongs to no conversation: it has no state, and nobody else to take it"
+            }
+            "expired" if count > 0 || self.observe => "`#[expired]`, or `#[expired(state = Form::Name)]`",
+            other if !["cron", "every"].contains(&other) && (self.zone.is_some() || self.missed.is_some()) => {
+                "only `cron` and `every` take `tz` and `missed`"
+            }
             "state" if self.state.is_none() => "name the state: `#[state(Form::Name)]`",
             "state" if count > 0 => "a state and a regular expression: `#[text(\"^hi\", state = Form::Name)]`",
             other if other != "command" && self.help.is_some() => "only commands take `help`",
@@ -180,6 +220,11 @@ impl Arguments {
         };
         if !cure.is_empty() {
             return Err(syn::Error::new_spanned(&attr.meta, cure));
+        }
+        if let Some(missed) = self.missed.as_ref().filter(|missed| !["once", "skip"].contains(&missed.value().as_str()))
+        {
+            let message = "one of \"once\" (one event for all times that were missed) and \"skip\"";
+            return Err(syn::Error::new(missed.span(), message));
         }
         self.names.iter().try_for_each(|name| check_name(attribute, name))
     }
@@ -203,8 +248,17 @@ impl Parse for Arguments {
                         input.parse::<Token![=]>()?;
                         arguments.state = Some(Pat::parse_multi(input)?);
                     }
+                    "tz" => {
+                        input.parse::<Token![=]>()?;
+                        arguments.zone = Some(input.parse()?);
+                    }
+                    "missed" => {
+                        input.parse::<Token![=]>()?;
+                        arguments.missed = Some(input.parse()?);
+                    }
                     other => {
-                        let message = format!("unknown argument `{other}`: one of `help`, `state`, `observe`");
+                        let known = "`help`, `state`, `observe`, `tz`, `missed`";
+                        let message = format!("unknown argument `{other}`: one of {known}");
                         return Err(syn::Error::new(name.span(), message));
                     }
                 }
@@ -231,9 +285,16 @@ fn check_name(attribute: &str, literal: &LitStr) -> syn::Result<()> {
             }
             fail(format!("`{name}` can't be a command: 1 to 32 of a-z, 0-9 and _"))
         }
+        "cron" if !name.starts_with('@') && name.split_ascii_whitespace().count() != 5 => {
+            fail("five fields: minute, hour, day of the month, month, day of the week".to_owned())
+        }
         "callback" if name.len() > 64 => fail("callback data has 64 bytes at most".to_owned()),
         "on" => match nearest(&name, &KINDS).filter(|_| !KINDS.contains(&name.as_str())) {
             Some(meant) => fail(format!("unknown kind of update `{name}`: did you mean `{meant}`?")),
+            None => Ok(()),
+        },
+        "content" => match nearest(&name, &CONTENTS).filter(|_| !CONTENTS.contains(&name.as_str())) {
+            Some(meant) => fail(format!("unknown content `{name}`: did you mean `{meant}`?")),
             None => Ok(()),
         },
         _ => Ok(()),

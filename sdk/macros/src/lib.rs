@@ -3,6 +3,7 @@
 
 mod catalogs;
 mod handler;
+mod known;
 mod names;
 mod plugin;
 mod state;
@@ -41,14 +42,24 @@ use proc_macro::TokenStream;
 /// | `#[text]` | a message with a text that is no command of any plugin |
 /// | `#[text("regex")]` | a message whose text or caption the expression matches somewhere |
 /// | `#[callback("prefix")]` | a pressed button whose data begins like this; `#[callback]` for any |
+/// | `#[content("photo", "video")]` | a message that has one of these: see `botyard_sdk::api::Content` |
 /// | `#[state(Form::Name)]` | the same as `#[text]`, while the conversation is in this state; takes any pattern |
+/// | `#[album]` | photos and other media that were sent together, as one event; `#[album("regex")]`: with such a caption |
 /// | `#[on("edited_message", …)]` | updates of these kinds, as the Bot API names them |
 /// | `#[timer("name")]` | a timer that was set with this name |
+/// | `#[cron("0 9 * * *", tz = "Asia/Tashkent")]` | these times, for the plugin as a whole, as long as it is loaded; UTC where no zone is given |
+/// | `#[every("15m")]` | this interval, likewise |
+/// | `#[expired]` | the end of a state's time to live; `ctx.state()` is the state that ended |
 ///
-/// All but the timer take `state = Form::Name` (only in this state), and `observe`: the handler sees the event whoever
-/// takes it, and never takes it itself.
+/// `#[cron]` and `#[every]` take `missed = "skip"`: times that passed while the host did not run are dropped, where
+/// otherwise one event makes up for all of them. `#[expired]` takes `state = Form::Name`. The others, but for the timer,
+/// take `state = Form::Name` (only in this state), and `observe`: the handler sees the event whoever takes it, and never
+/// takes it itself.
 ///
-/// They are tried in this order: states, commands, callbacks, texts, everything else; within each as they stand in the
+/// An album is offered whole to the plugins that have a handler for albums. If none of them takes it, each of its messages
+/// is an event of its own, as it is for plugins that have none.
+///
+/// They are tried in this order: states, commands, callbacks, contents, texts, albums, everything else; within each as they stand in the
 /// source. The first that does not return `Pass` ends the search.
 ///
 /// `#[migrate]` marks the function that reads states of older versions: see `botyard_sdk::OldState`.
@@ -57,10 +68,14 @@ use proc_macro::TokenStream;
 /// All are optional:
 /// - `name`, `version`, `description`: from `Cargo.toml` where not given;
 /// - `key`: what a conversation is, where the state's own key should not hold: `chat`, `user`, `user_in_chat`, `topic` or
-///   `user_in_topic`;
+///   `user_in_topic`. It also says which events keep their order: those of one conversation. `none`, for plugins without a
+///   state, asks for no order at all;
 /// - `catalogs = "locales"`: the folder of the translations, seen from `Cargo.toml`: one `.ftl` file for each locale. A
 ///   file that is added later is found when this crate is compiled again for another reason;
-/// - `methods = ["sendMessage", "answer*"]`: the methods of the Bot API that it calls. Any, where not given.
+/// - `methods = ["sendMessage", "answer*", api::SendPoll]`: the methods of the Bot API that it calls, by name or by type. Any,
+///   where not given;
+/// - `http = ["https://api.pay.example"]`: the servers that it sends requests to: see `botyard_sdk::http`. None, where not
+///   given.
 ///
 /// # What it adds to the module
 /// `use super::*;`, a type `Plugin` that stands for the plugin, and the exports that the host calls. Types in the module

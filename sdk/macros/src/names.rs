@@ -3,35 +3,38 @@
 /// What a conversation can be.
 pub(crate) const KEYS: [&str; 5] = ["chat", "user", "user_in_chat", "topic", "user_in_topic"];
 
-/// The update kinds of the Bot API, as of 10.3, to tell a misspelt kind from a new one.
-pub(crate) const KINDS: [&str; 27] = [
-    "message",
-    "edited_message",
-    "channel_post",
-    "edited_channel_post",
-    "business_connection",
-    "business_message",
-    "edited_business_message",
-    "deleted_business_messages",
-    "message_reaction",
-    "message_reaction_count",
-    "inline_query",
-    "chosen_inline_result",
-    "callback_query",
-    "shipping_query",
-    "pre_checkout_query",
-    "purchased_paid_media",
+/// The key of a plugin whose events need no order. It keeps no states.
+pub(crate) const NO_KEY: &str = "none";
+
+/// The fields of a message that tell what it is made of.
+pub(crate) const CONTENTS: [&str; 27] = [
+    "text",
+    "live_photo",
+    "photo",
+    "animation",
+    "video",
+    "audio",
+    "voice",
+    "video_note",
+    "document",
+    "sticker",
+    "paid_media",
+    "story",
+    "venue",
+    "location",
+    "contact",
+    "dice",
     "poll",
-    "poll_answer",
-    "my_chat_member",
-    "chat_member",
-    "chat_join_request",
-    "chat_boost",
-    "removed_chat_boost",
-    "guest_message",
-    "managed_bot",
-    "subscription",
-    "stopped_message_generation",
+    "checklist",
+    "game",
+    "invoice",
+    "successful_payment",
+    "refunded_payment",
+    "rich_message",
+    "new_chat_members",
+    "left_chat_member",
+    "pinned_message",
+    "web_app_data",
 ];
 
 /// `AskSize` becomes `ask_size`: how the host knows a state.
@@ -71,6 +74,7 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::known::KINDS;
 
     #[test]
     fn states_are_named_in_snake_case() {

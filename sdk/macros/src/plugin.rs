@@ -4,11 +4,14 @@ use std::collections::HashSet;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Ident, Item, ItemMod, LitStr, Token, Type, bracketed, parse_quote};
+use syn::{Attribute, Ident, Item, ItemMod, LitStr, Path, Token, Type, bracketed, parse_quote};
 
 use crate::catalogs;
 use crate::handler::Handler;
+use crate::known::METHODS;
+use crate::names::{NO_KEY, nearest};
 use crate::state::parse_key;
 
 pub(crate) fn expand(arguments: TokenStream, module: TokenStream) -> syn::Result<TokenStream> {
@@ -47,6 +50,12 @@ pub(crate) fn expand(arguments: TokenStream, module: TokenStream) -> syn::Result
     handlers.sort_by_key(|handler| handler.rank);
     check_commands(&handlers)?;
     let state = state_of(&handlers)?;
+    if settings.key.as_deref() == Some(NO_KEY)
+        && let Some(handler) = handlers.iter().find(|handler| handler.state_type.is_some())
+    {
+        let message = "with the key `none` there are no conversations, and no states: take `&mut Ctx` here";
+        return Err(syn::Error::new_spanned(&handler.context, message));
+    }
     let implementation = implement(&settings, &handlers, &state, migration.as_ref())?;
     items.insert(
         0,
@@ -118,7 +127,8 @@ struct Settings {
     description: Option<LitStr>,
     key: Option<String>,
     catalogs: Option<LitStr>,
-    methods: Option<Vec<LitStr>>,
+    methods: Option<Vec<MethodName>>,
+    http: Vec<LitStr>,
 }
 
 impl Settings {
@@ -130,17 +140,16 @@ impl Settings {
                 "name" => settings.name = Some(meta.value()?.parse()?),
                 "version" => settings.version = Some(meta.value()?.parse()?),
                 "description" => settings.description = Some(meta.value()?.parse()?),
-                "key" => settings.key = Some(parse_key(&meta.value()?.parse()?)?),
-                "catalogs" => settings.catalogs = Some(meta.value()?.parse()?),
-                "methods" => {
-                    let list;
-                    let value = meta.value()?;
-                    bracketed!(list in value);
-                    let methods = Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?;
-                    settings.methods = Some(methods.into_iter().collect());
+                "key" => {
+                    let key: LitStr = meta.value()?.parse()?;
+                    let is_none = key.value() == NO_KEY;
+                    settings.key = Some(if is_none { key.value() } else { parse_key(&key)? });
                 }
+                "catalogs" => settings.catalogs = Some(meta.value()?.parse()?),
+                "methods" => settings.methods = Some(list(&meta)?),
+                "http" => settings.http = list(&meta)?,
                 _ => {
-                    let known = "`name`, `version`, `description`, `key`, `catalogs`, `methods`";
+                    let known = "`name`, `version`, `description`, `key`, `catalogs`, `methods`, `http`";
                     return Err(meta.error(format!("unknown argument: one of {known}")));
                 }
             }
@@ -168,6 +177,7 @@ impl Settings {
             Some(methods) => quote!(&[#(#methods),*]),
             None => quote!(&["*"]),
         };
+        let http = &self.http;
         Ok(quote! {
             ::botyard_sdk::__private::Text {
                 name: #name,
@@ -177,9 +187,45 @@ impl Settings {
                 commands: &[#(#menu),*],
                 catalogs: #catalogs,
                 methods: #methods,
+                http: &[#(#http),*],
             }
         })
     }
+}
+
+/// A method of the Bot API: by its name, which may end in `*`, or by its type.
+struct MethodName(TokenStream);
+
+impl Parse for MethodName {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        if !input.peek(LitStr) {
+            let path: Path = input.parse()?;
+            return Ok(Self(quote!(<#path as ::botyard_sdk::api::Method>::NAME)));
+        }
+        let literal: LitStr = input.parse()?;
+        let name = literal.value();
+        match nearest(&name, &METHODS).filter(|_| !name.ends_with('*') && !METHODS.contains(&name.as_str())) {
+            Some(meant) => {
+                let message = format!("unknown method `{name}`: did you mean `{meant}`?");
+                Err(syn::Error::new(literal.span(), message))
+            }
+            None => Ok(Self(literal.into_token_stream())),
+        }
+    }
+}
+
+impl ToTokens for MethodName {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        self.0.to_tokens(tokens);
+    }
+}
+
+/// `name = […, …]`
+fn list<T: Parse>(meta: &syn::meta::ParseNestedMeta<'_>) -> syn::Result<Vec<T>> {
+    let list;
+    let value = meta.value()?;
+    bracketed!(list in value);
+    Ok(Punctuated::<T, Token![,]>::parse_terminated(&list)?.into_iter().collect())
 }
 
 /// The one state type of all handlers.
@@ -254,7 +300,17 @@ mod tests {
             ("mod m { #[text(help = \"x\")] fn f(ctx: &mut Ctx) {} }", "only commands take `help`"),
             ("mod m { #[on(\"mesage\")] fn f(ctx: &mut Ctx) {} }", "did you mean `message`?"),
             ("mod m { #[on] fn f(ctx: &mut Ctx) {} }", "name the kind of update"),
+            ("mod m { #[content] fn f(ctx: &mut Ctx) {} }", "name what the message is made of"),
+            ("mod m { #[content(\"phot\")] fn f(ctx: &mut Ctx) {} }", "did you mean `photo`?"),
             ("mod m { #[timer] fn f(ctx: &mut Ctx) {} }", "name the timer"),
+            ("mod m { #[cron] fn f(ctx: &mut Ctx) {} }", "give the times"),
+            ("mod m { #[cron(\"0 9 * *\")] fn f(ctx: &mut Ctx) {} }", "five fields"),
+            ("mod m { #[cron(\"@daily\", missed = \"no\")] fn f(ctx: &mut Ctx) {} }", "one of \"once\""),
+            ("mod m { #[every(\"15\")] fn f(ctx: &mut Ctx) {} }", "`2h` for example"),
+            ("mod m { #[every(\"15m\", tz = \"UTC\")] fn f(ctx: &mut Ctx) {} }", "no time zone"),
+            ("mod m { #[every(\"15m\", state = S::A)] fn f(ctx: &mut Ctx<S>) {} }", "belongs to no conversation"),
+            ("mod m { #[expired(\"x\")] fn f(ctx: &mut Ctx<S>) {} }", "`#[expired]`"),
+            ("mod m { #[text(tz = \"UTC\")] fn f(ctx: &mut Ctx) {} }", "only `cron` and `every`"),
             ("mod m { #[state] fn f(ctx: &mut Ctx<S>) {} }", "name the state"),
             ("mod m { #[state(Name)] fn f(ctx: &mut Ctx<S>) {} }", "write the state with its enum"),
             ("mod m { #[state(S::Name)] fn f(ctx: &mut Ctx) {} }", "handlers take `ctx: &mut Ctx<YourState>`"),
@@ -280,7 +336,14 @@ mod tests {
     fn arguments_are_checked() {
         let module = "mod m { #[text] fn f(ctx: &mut Ctx) {} }";
         assert!(error("key = \"planet\"", module).contains("unknown key strategy `planet`"));
+        let stateful = "mod m { #[text] fn f(ctx: &mut Ctx<S>) {} }";
+        assert!(error("key = \"none\"", stateful).contains("no states"));
+        assert!(expand("key = \"none\"".parse().unwrap(), module.parse().unwrap()).is_ok());
         assert!(error("nmae = \"x\"", module).contains("one of `name`, `version`"));
+        assert!(error("methods = [\"sendMesage\"]", module).contains("did you mean `sendMessage`?"));
+        for methods in ["methods = [\"send*\", \"brandNewMethod\"]", "methods = [SendPoll, api::GetChat]"] {
+            assert!(expand(methods.parse().unwrap(), module.parse().unwrap()).is_ok(), "{methods}");
+        }
         assert!(error("catalogs = \"no-such-folder\"", module).contains("can't read the catalogs folder"));
     }
 
@@ -298,12 +361,13 @@ mod tests {
     fn routes_stand_in_the_order_of_attempts() {
         let module = "mod m {
             #[on(\"poll\")] fn a(ctx: &mut Ctx<S>) {}
+            #[album] fn e(ctx: &mut Ctx<S>) {}
             #[text] fn b(ctx: &mut Ctx<S>) {}
             #[command(\"c\")] fn c(ctx: &mut Ctx<S>) {}
             #[state(S::X)] fn d(ctx: &mut Ctx<S>) {}
         }";
         let code = expand(TokenStream::new(), module.parse().unwrap()).unwrap().to_string();
         let at = |call: &str| code.find(&format!("returned ({call} (ctx))")).unwrap();
-        assert!(at("d") < at("c") && at("c") < at("b") && at("b") < at("a"));
+        assert!(at("d") < at("c") && at("c") < at("b") && at("b") < at("e") && at("e") < at("a"));
     }
 }

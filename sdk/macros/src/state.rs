@@ -58,7 +58,7 @@ impl Settings {
                 } else if meta.path.is_ident("key") {
                     settings.key = parse_key(&meta.value()?.parse()?)?;
                 } else if meta.path.is_ident("ttl") {
-                    settings.ttl = Some(parse_ttl(&meta.value()?.parse()?)?);
+                    settings.ttl = Some(parse_time(&meta.value()?.parse()?)?);
                 } else {
                     return Err(meta.error("unknown argument: one of `version`, `key`, `ttl`"));
                 }
@@ -80,7 +80,7 @@ pub(crate) fn parse_key(literal: &LitStr) -> syn::Result<String> {
     Err(syn::Error::new(literal.span(), format!("unknown key strategy `{key}`: one of {}", KEYS.join(", "))))
 }
 
-fn parse_ttl(literal: &LitStr) -> syn::Result<u64> {
+pub(crate) fn parse_time(literal: &LitStr) -> syn::Result<u64> {
     let text = literal.value();
     let (number, unit) = text.split_at(text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic()).len());
     let unit = match unit {
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn times_have_units() {
-        let seconds = |text: &str| parse_ttl(&LitStr::new(text, Span::call_site())).ok();
+        let seconds = |text: &str| parse_time(&LitStr::new(text, Span::call_site())).ok();
         assert_eq!(seconds("90s"), Some(90));
         assert_eq!(seconds("15m"), Some(900));
         assert_eq!(seconds("2h"), Some(7200));

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::{Run, to_json};
-use crate::bindings::botyard::telegram::bot_api::{Delivery, Options};
+use crate::bindings::botyard::telegram::bot_api::{BadMarkup, Delivery, LongText, Options};
 use crate::json::Object;
 use crate::keyboard::Markup;
-use crate::{CallError, Priority, Value, host};
+use crate::{CallError, Error, Priority, Value, host};
 
 /// A message that [`Run::reply`], [`Run::send`] or [`Run::edit`] has begun. It is queued when it is dropped, so a
 /// plain `ctx.reply("…");` is enough; if that is not possible, the run fails with the reason.
@@ -16,21 +16,35 @@ pub struct Message<'run> {
     /// None once it is queued, and for a message that has nowhere to go.
     params: Option<Object>,
     options: Options,
+    /// Why there is nothing to queue.
+    problem: Option<Error>,
 }
 
 /// A reply that somebody waits for, and that must not be lost.
 pub(super) fn usual() -> Options {
-    Options { priority: Priority::Interactive, delivery: Delivery::AtLeastOnce }
+    Options {
+        priority: Priority::Interactive,
+        delivery: Delivery::AtLeastOnce,
+        long_text: LongText::Split,
+        bad_markup: BadMarkup::Refuse,
+    }
 }
 
 impl<'run> Message<'run> {
     pub(super) fn new(run: &'run Run, method: &'static str, params: Object) -> Self {
-        Self { run, method, params: Some(params), options: usual() }
+        Self { run, method, params: Some(params), options: usual(), problem: None }
     }
 
     /// The run has failed already: there is nothing to queue.
     pub(super) fn nowhere(run: &'run Run) -> Self {
-        Self { run, method: "", params: None, options: usual() }
+        Self { run, method: "", params: None, options: usual(), problem: None }
+    }
+
+    /// It can't be made. Whoever sends it is told; else the run fails.
+    pub(super) fn broken(run: &'run Run, problem: Error) -> Self {
+        let mut message = Self::nowhere(run);
+        message.problem = Some(problem);
+        message
     }
 
     /// Adds buttons: an [`InlineKeyboard`](crate::keyboard::InlineKeyboard), a
@@ -116,11 +130,33 @@ impl<'run> Message<'run> {
         self
     }
 
+    /// Rather without its markup than not at all: if Telegram can't read the HTML or Markdown, the text is sent once
+    /// more as a plain one. For texts that the plugin has not written itself.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn answer(ctx: &Run, written_by_a_model: &str) {
+    ///     ctx.reply(written_by_a_model).markdown().plain_fallback();
+    /// }
+    /// ```
+    pub fn plain_fallback(mut self) -> Self {
+        self.options.bad_markup = BadMarkup::SendPlain;
+        self
+    }
+
+    /// Rather not at all than in pieces: a text that is too long for one message is refused. Without this, it goes out
+    /// in several, cut between paragraphs, lines, sentences or words.
+    pub fn whole(mut self) -> Self {
+        self.options.long_text = LongText::Whole;
+        self
+    }
+
     /// Queues the message here and now, for those who want to handle the error themselves.
     ///
     /// # Errors
     /// [`CallError::Denied`] when the plugin has no grant for it.
     pub fn send(mut self) -> Result<(), CallError> {
+        self.sound()?;
         let Some(params) = self.params.take() else { return Ok(()) };
         Ok(host::enqueue(self.method, &params.finish(), self.options)?)
     }
@@ -139,9 +175,14 @@ impl<'run> Message<'run> {
     /// # Errors
     /// See [`CallError`].
     pub fn call(mut self) -> Result<Value, CallError> {
+        self.sound()?;
         let params = self.params.take().ok_or_else(|| CallError::Invalid("there is no chat to send it to".into()))?;
         let answer = host::call(self.method, &params.finish())?;
         serde_json::from_str(&answer).map_err(|error| CallError::UnknownOutcome(error.to_string()))
+    }
+
+    fn sound(&mut self) -> Result<(), CallError> {
+        self.problem.take().map_or(Ok(()), |problem| Err(CallError::Invalid(problem.to_string())))
     }
 
     fn with(mut self, add: impl FnOnce(&mut Object) -> &mut Object) -> Self {
@@ -155,7 +196,10 @@ impl<'run> Message<'run> {
 impl Drop for Message<'_> {
     fn drop(&mut self) {
         if let Some(params) = self.params.take() {
-            self.run.queue(self.method, &params.finish(), self.options);
+            self.run.push(self.method, &params.finish(), self.options);
+        }
+        if let Some(problem) = self.problem.take() {
+            self.run.fail(problem);
         }
     }
 }

@@ -115,6 +115,30 @@ impl Scope {
         host::increment(self.place()?, key, by).map_err(|why| Error::permanent(format!("`{key}`: {why}")))
     }
 
+    /// Puts `new` in the place of `expected`, `None` standing for no value; false, and nothing changes, where another
+    /// value is there. Values are compared by their JSON.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn claim(ctx: &Run) -> Result<bool, Error> {
+    ///     ctx.storage().chat().compare_and_set("owner", None, ctx.user_id().as_ref())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn compare_and_set<T: Serialize + ?Sized>(
+        self,
+        key: &str,
+        expected: Option<&T>,
+        new: Option<&T>,
+    ) -> Result<bool, Error> {
+        let bytes = |value: Option<&T>| value.map(|value| write_json(key, value)).transpose();
+        let (expected, new) = (bytes(expected)?, bytes(new)?);
+        host::compare_and_set(self.place()?, key, expected.as_deref(), new.as_deref())
+            .map_err(|why| Error::permanent(format!("`{key}`: {why}")))
+    }
+
     /// At most `limit` values whose keys begin with `prefix`, in byte order of the keys, after the key `after`.
     ///
     /// ```
@@ -138,14 +162,17 @@ impl Scope {
     }
 
     fn write<T: Serialize + ?Sized>(self, key: &str, value: &T, ttl: Option<u64>) -> Result<(), Error> {
-        let bytes = serde_json::to_vec(value)
-            .map_err(|error| Error::permanent(format!("`{key}` can't be written as JSON: {error}")))?;
+        let bytes = write_json(key, value)?;
         host::set(self.place()?, key, &bytes, ttl).map_err(|why| Error::permanent(format!("`{key}`: {why}")))
     }
 
     fn place(self) -> Result<Place, Error> {
         self.0.map_err(|what| Error::permanent(format!("this event has no {what} to keep values for")))
     }
+}
+
+fn write_json<T: Serialize + ?Sized>(key: &str, value: &T) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(value).map_err(|error| Error::permanent(format!("`{key}` can't be written as JSON: {error}")))
 }
 
 fn read<T: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<T, Error> {

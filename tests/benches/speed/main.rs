@@ -4,6 +4,8 @@
 //! - `run_cost`: what one run costs, and its parts
 //! - `reload`: from saving a plugin to its first answer
 //! - `latency`: how long others wait while some handlers sleep
+//! - `reading`: what reading one update costs, and whether it is right
+//! - `backlog`: how long a hundred thousand waiting updates take when each takes a second, and how much memory
 //!
 //! Telegram is played by the simulator, in this process. It shares the machine with what is measured, so rates are
 //! those of both together; ratios are taken within one run.
@@ -11,10 +13,12 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "talking to a person is what this program is for")]
 #![expect(clippy::disallowed_types, reason = "real time is what is measured")]
 
+mod backlog;
 mod bare;
 mod latency;
 mod machine;
 mod peer;
+mod reading;
 mod reload;
 mod report;
 mod run_cost;
@@ -26,7 +30,7 @@ use serde_json::{Map, Value, json};
 
 use crate::report::Report;
 
-const NAMES: [&str; 4] = ["throughput", "run_cost", "reload", "latency"];
+const NAMES: [&str; 6] = ["throughput", "run_cost", "reload", "latency", "reading", "backlog"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -68,6 +72,8 @@ fn main() -> ExitCode {
         let report: Report = match name {
             "throughput" => runtime().block_on(throughput::measure(quick)),
             "run_cost" => runtime().block_on(run_cost::measure(quick)),
+            "backlog" => runtime().block_on(backlog::measure(quick)),
+            "reading" => reading::measure(quick),
             "reload" => runtime().block_on(reload::measure(quick)),
             _ => runtime().block_on(latency::measure(quick)),
         };

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use botyard::domain::{BotId, ChatId, Conversation, Lane, PluginName};
+use botyard::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName};
 use botyard::plugin::{
-    CallError, Engine, EngineSettings, Event, Grants, Invocation, Journal, Limits, Outbound, Plugin, Settings, Update,
-    Verdict,
+    CallError, Engine, EngineSettings, Event, Grants, HttpClient, Invocation, Journal, Limits, Outbound, Plugin,
+    Settings, Update, Verdict,
 };
 use botyard::store::rows::inbox::{self, InboxRow, StoredEvent};
-use botyard::store::rows::outbox::{self, Delivery, OutboxRow, Priority};
+use botyard::store::rows::outbox::{self, Delivery, Fallback, OutboxRow, Priority};
 use botyard::store::{Commit, Op, Store, Tx};
 use botyard_tests::{plugin, process};
 use tokio::task::JoinSet;
@@ -76,11 +76,16 @@ impl Outbound for Nobody {
     ) -> std::pin::Pin<Box<dyn Future<Output = Result<String, CallError>> + Send + '_>> {
         Box::pin(std::future::ready(Err(CallError::Denied("nobody is here".to_owned()))))
     }
+
+    fn keep_acting(&self, _: String) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 impl Bench {
     fn new() -> Self {
-        let engine = Engine::new(EngineSettings { max_runs: PARALLEL, cache_dir: None }).expect("an engine");
+        let engine = Engine::new(EngineSettings { max_runs: PARALLEL, cache_dir: None, http: HttpClient::new([]) })
+            .expect("an engine");
         let settings = Settings {
             config: serde_json::json!({}),
             secrets: Default::default(),
@@ -124,8 +129,8 @@ impl Bench {
             let lanes: Vec<Lane> = batch.iter().map(|n| Lane::Chat(ChatId(chat(*n)))).collect();
             let append = |lane: &Lane| {
                 let event = StoredEvent::Update(raw(*lane).into_bytes());
-                let row = InboxRow { attempts: 0, not_before: 0, received: 0, event };
-                Op::Append { prefix: inbox::lane_prefix(BOT, *lane), value: row.encode() }
+                let row = InboxRow::new(event, 0);
+                Op::Append { prefix: inbox::lane_prefix(BOT, EventLane::whole(*lane)), value: row.encode() }
             };
             let ops = lanes.iter().map(append).collect();
             let receipt = self.store.commit(Commit { ops, ..Commit::default() }).await.expect("a store");
@@ -137,7 +142,7 @@ impl Bench {
 
     async fn one(&self, until: Until, lane: Lane, number: u64) {
         let mut tx = Tx::new(&self.store);
-        tx.delete(inbox::key(BOT, lane, number));
+        tx.delete(inbox::key(BOT, EventLane::whole(lane), number));
         if matches!(until, Until::CommitApplied | Until::CommitDurable) {
             tx.append(outbox::lane_prefix(BOT, lane), answer(lane, number).encode());
         } else {
@@ -174,7 +179,7 @@ fn invocation(lane: Lane, number: u64) -> Invocation {
         now: 1_790_000_000_000,
         seed: number,
         conversation: Conversation { chat: Some(chat), ..Conversation::default() },
-        lane,
+        lane: EventLane::whole(lane),
         bot: BOT,
         matched: vec![0],
         event: Event::Update(Update {
@@ -192,6 +197,7 @@ fn invocation(lane: Lane, number: u64) -> Invocation {
             raw: raw(lane),
         }),
         journal: Journal::default(),
+        on_trial: false,
     }
 }
 
@@ -204,9 +210,11 @@ fn answer(lane: Lane, number: u64) -> OutboxRow {
         params: format!(r#"{{"chat_id":{chat},"text":"message 17"}}"#),
         priority: Priority::Interactive,
         attempts: 0,
-        not_before: 0,
         queued: 0,
         delivery: Delivery::AtLeastOnce,
         begun: 0,
+        files: Vec::new(),
+        fallback: Fallback::None,
+        follows: false,
     }
 }

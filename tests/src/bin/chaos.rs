@@ -4,22 +4,36 @@
 
 use std::process::ExitCode;
 
-use botyard_tests::chaos::{Options, run};
+use botyard_tests::chaos::{Mode, Options, run};
 
-const USAGE: &str = "usage: cargo xtask chaos [--updates N] [--kills K] [--seed S]";
+const USAGE: &str = "usage: cargo xtask chaos [--updates N] [--kills K] [--seed S] [--mode polling|webhook|both]";
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let options = match options(std::env::args().skip(1)) {
+    let (options, modes) = match options(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(problem) => {
             eprintln!("{problem}\n{USAGE}");
             return ExitCode::from(2);
         }
     };
+    let mut is_clean = true;
+    for mode in modes {
+        is_clean &= once(Options { mode, ..options }).await;
+    }
+    if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+async fn once(options: Options) -> bool {
     println!(
-        "{} updates, {} kills, network faults and reloads; seed {} (repeat it with --seed)",
-        options.updates, options.kills, options.seed
+        "{} updates by {}, {} kills, network faults and reloads; seed {} (repeat it with --seed)",
+        options.updates,
+        match options.mode {
+            Mode::Polling => "polling",
+            Mode::Webhook => "webhook",
+        },
+        options.kills,
+        options.seed
     );
     let mut said = 0;
     let report = run(options, |answers| {
@@ -33,20 +47,30 @@ async fn main() -> ExitCode {
         "killed {} times, replaced {} times\nlost: {}\nwrong counts: {}\nout of order: {}\nanswers that came twice: {}",
         report.kills, report.reloads, report.lost, report.wrong_counts, report.out_of_order, report.repeated_answers
     );
-    if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    report.is_clean()
 }
 
-fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options { updates: 2_000, kills: 10, faults: true, reloads: true, seed: rand::random() };
+fn options(mut arguments: impl Iterator<Item = String>) -> Result<(Options, Vec<Mode>), String> {
+    let (faults, reloads, mode, seed) = (true, true, Mode::Polling, rand::random());
+    let mut options = Options { updates: 2_000, kills: 10, faults, reloads, mode, seed };
+    let mut modes = vec![Mode::Polling, Mode::Webhook];
     while let Some(flag) = arguments.next() {
-        let value = arguments.next().ok_or_else(|| format!("`{flag}` needs a number"))?;
+        let value = arguments.next().ok_or_else(|| format!("`{flag}` needs a value"))?;
         let number = |value: &str| value.parse::<u64>().map_err(|_| format!("`{value}` is not a number"));
         match flag.as_str() {
             "--updates" => options.updates = number(&value)?.max(50),
             "--kills" => options.kills = u32::try_from(number(&value)?).map_err(|_| "too many kills".to_owned())?,
             "--seed" => options.seed = number(&value)?,
+            "--mode" => {
+                modes = match value.as_str() {
+                    "polling" => vec![Mode::Polling],
+                    "webhook" => vec![Mode::Webhook],
+                    "both" => modes,
+                    _ => return Err(format!("there is no mode `{value}`")),
+                }
+            }
             _ => return Err(format!("there is no `{flag}`")),
         }
     }
-    Ok(options)
+    Ok((options, modes))
 }

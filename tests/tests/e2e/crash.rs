@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use botyard_tests::chaos::{self, Options};
+use botyard_tests::chaos::{self, Mode, Options};
 use botyard_tests::plugin;
 
 use super::support::{builder, simulator};
@@ -12,7 +12,8 @@ const IN_FLIGHT: u64 = 128;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_lost_and_no_count_is_wrong_when_the_host_is_killed_again_and_again() {
-    let options = Options { updates: 5_000, kills: 6, faults: false, reloads: false, seed: rand::random() };
+    let (mode, seed) = (Mode::Polling, rand::random());
+    let options = Options { updates: 5_000, kills: 6, faults: false, reloads: false, mode, seed };
     let report = chaos::run(options, |_| {}).await;
     assert!(report.is_clean() && report.kills > 0, "{report:?} with {options:?}");
     assert!(report.repeated_answers <= IN_FLIGHT * u64::from(report.kills), "{report:?} with {options:?}");
@@ -20,7 +21,16 @@ async fn nothing_is_lost_and_no_count_is_wrong_when_the_host_is_killed_again_and
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nor_when_the_network_breaks_and_the_plugin_is_replaced_meanwhile() {
-    let options = Options { updates: 2_000, kills: 10, faults: true, reloads: true, seed: rand::random() };
+    with_everything(Mode::Polling).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nor_when_updates_come_through_a_webhook() {
+    with_everything(Mode::Webhook).await;
+}
+
+async fn with_everything(mode: Mode) {
+    let options = Options { updates: 1_000, kills: 5, faults: true, reloads: true, mode, seed: rand::random() };
     let report = chaos::run(options, |_| {}).await;
     assert!(report.is_clean() && report.kills > 0, "{report:?} with {options:?}");
 }

@@ -37,6 +37,26 @@ async fn a_sleeping_chat_keeps_nobody_waiting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_drains_as_fast_as_the_places_allow_and_a_newcomer_has_an_early_turn() {
+    let simulator = simulator().await;
+    simulator.start_load_mode(false);
+    let mut host = echo_host(&simulator, "config = { slow_ms = 500 }");
+    let begun = Instant::now();
+    simulator.push_updates(&Bulk { text: "slow".to_owned(), ..Bulk::new(4_000, 500) });
+    host.wait_until("all are taken in", |host| host.metrics().sum("botyard_updates_total", &["accepted"]) >= 4_000.0);
+    let before = simulator.delivered_in_all();
+    let newcomer = Bulk { text: "hello".to_owned(), first_chat: 77, ..Bulk::new(1, 1) };
+    simulator.push_updates(&newcomer);
+    let handle = simulator.clone();
+    assert!(simulator.wait_until(LONG, move || handle.delivered(77) == 1).await, "the newcomer waits in vain");
+    let meanwhile = simulator.delivered_in_all() - before;
+    assert!(meanwhile < 1_200, "one turn of every chat is 500, and 256 were at work; {meanwhile} were answered first");
+    delivered(&simulator, 4_001, LONG).await;
+    // One after the other it is 2,000 s, and 8 s with 256 at a time.
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_writes_to_keys_of_their_own_are_all_kept() {
     let simulator = simulator().await;
     simulator.start_load_mode(true);

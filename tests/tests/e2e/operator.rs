@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use botyard::domain::{BotId, ChatId, Lane};
+use botyard::domain::{BotId, ChatId, EventLane, KeyStrategy, Lane};
 use botyard::simulator::{ALICE, BOTIR};
 use botyard::store::rows::dead::{self, DeadRow};
 use botyard::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use super::support::{BOT, ask, builder, next, simulator};
 
 /// Exit code, stdout and stderr of a command with the host's configuration.
-fn botyard(host: &Host, arguments: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn botyard(host: &Host, arguments: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = Command::new(host_program())
         .args(arguments)
         .arg("--config")
@@ -29,13 +29,13 @@ fn botyard(host: &Host, arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 /// What a command that goes well prints.
-fn done(host: &Host, arguments: &[&str]) -> String {
+pub(crate) fn done(host: &Host, arguments: &[&str]) -> String {
     let (code, out, errors) = botyard(host, arguments);
     assert_eq!(code, Some(0), "{arguments:?}: {out}{errors}");
     out
 }
 
-fn json(host: &Host, arguments: &[&str]) -> Json {
+pub(crate) fn json(host: &Host, arguments: &[&str]) -> Json {
     serde_json::from_str(&done(host, &[arguments, &["--json"]].concat())).expect("JSON")
 }
 
@@ -128,7 +128,7 @@ async fn dead_letters_of_a_stopped_host_are_handled_after_its_next_start() {
         r#"{{"update_id":900,"message":{{"message_id":5,"chat":{{"id":{BOTIR},"type":"private"}},"from":{{"id":{BOTIR}}},"text":"long ago"}}}}"#
     );
     let row = DeadRow {
-        lane: Lane::Other,
+        lane: EventLane::whole(Lane::Other),
         at: 1,
         attempts: 0,
         plugin: String::new(),
@@ -136,6 +136,7 @@ async fn dead_letters_of_a_stopped_host_are_handled_after_its_next_start() {
         reason: "of a kind that is not known yet".to_owned(),
         backtrace: String::new(),
         event: StoredEvent::Update(raw.into_bytes()),
+        rest: Vec::new(),
     };
     let ops = vec![Op::Append { prefix: dead::bot_prefix(BOT), value: row.encode() }];
     store.commit(Commit { ops, ..Commit::default() }).await.expect("applied").durable().await.expect("durable");
@@ -189,7 +190,7 @@ async fn a_command_that_can_not_get_at_the_store_says_why() {
 }
 
 /// State of a plugin, as the list tells it.
-fn state(host: &Host, name: &str) -> (String, Json) {
+pub(crate) fn state(host: &Host, name: &str) -> (String, Json) {
     let list = json(host, &["plugin", "list"]);
     let found = list.as_array().expect("a list").iter().find(|plugin| plugin["name"] == name).cloned();
     let plugin = found.unwrap_or_else(|| panic!("{name} is not in {list}"));
@@ -290,8 +291,8 @@ async fn plugins_are_listed_and_reloaded_by_hand() {
 async fn leave_waiting(store: &Store, raw: String, seconds: u64) {
     let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("it is later");
     let received = u64::try_from(since_1970.as_millis()).expect("few") - seconds * 1000;
-    let lane = botyard::domain::UpdateView::parse(&raw).expect("JSON").lane();
-    let row = InboxRow { attempts: 0, not_before: 0, received, event: StoredEvent::Update(raw.into_bytes()) };
+    let lane = botyard::domain::UpdateView::parse(&raw).expect("JSON").lane(KeyStrategy::Chat);
+    let row = InboxRow::new(StoredEvent::Update(raw.into_bytes()), received);
     let ops = vec![Op::Append { prefix: inbox::lane_prefix(BOT, lane), value: row.encode() }];
     store.commit(Commit { ops, ..Commit::default() }).await.expect("applied").durable().await.expect("durable");
 }

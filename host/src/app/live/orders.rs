@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::Live;
-use crate::admin::{Action, Order, OrderError, PluginState, PluginStatus};
+use super::{Live, Loaded};
+use crate::admin::{Action, KeptVersion, Order, OrderError, PluginState, PluginStatus};
 use crate::app::Parts;
 use crate::clock::unix_millis;
 use crate::config::redaction::redact;
-use crate::dispatch::Entry;
 use crate::domain::PluginName;
+use crate::intake::SetNow;
 use crate::operate::{self, Operator};
 
 /// Lets those plugins wait, and only those, that the store says are paused.
@@ -37,30 +37,78 @@ impl Live {
                 statuses.sort_by_key(|status| std::cmp::Reverse(status.priority));
                 answer.send(statuses).ok();
             }
+            Order::SetWebhook(answer) => {
+                // Whoever takes these orders ends before this does only when the host stops.
+                self.parts.set_webhook.send(SetNow(answer)).await.ok();
+            }
+            Order::Versions { plugin, answer } => {
+                answer.send(self.kept(&plugin)).ok();
+            }
             Order::Change { plugin, action, answer } => {
-                let done = self.change(&plugin, action).await;
+                let done = self.change(&plugin, &action).await;
                 answer.send(done).ok();
             }
         }
     }
 
-    async fn change(&mut self, name: &PluginName, action: Action) -> Result<PluginStatus, OrderError> {
+    fn unknown(&self, name: &PluginName) -> OrderError {
+        let known = self.config.enabled().map(|(name, _)| name.clone()).collect();
+        OrderError::Unknown { name: name.clone(), known }
+    }
+
+    /// The versions of a plugin that are kept, the newest first, and those that were rolled back.
+    fn kept(&self, name: &PluginName) -> Result<Vec<KeptVersion>, OrderError> {
+        if !self.config.plugins.contains_key(name) {
+            return Err(self.unknown(name));
+        }
+        let row = self.versions.history(name).map_err(|error| OrderError::Failed(format!("{error:#}")))?;
+        let trial = row.trial.iter().map(|version| KeptVersion {
+            version: version.clone(),
+            manifest_version: String::new(),
+            since: self.since.get(name).copied().unwrap_or(0),
+            state: "trial".to_owned(),
+            reason: None,
+        });
+        let good = row.good.iter().rev().map(|past| KeptVersion {
+            version: past.version.clone(),
+            manifest_version: past.manifest_version.clone(),
+            since: past.since,
+            state: if past.version == row.serving { "serving" } else { "kept" }.to_owned(),
+            reason: None,
+        });
+        let rejected = row.rejected.iter().rev().map(|rejected| KeptVersion {
+            version: rejected.version.clone(),
+            manifest_version: String::new(),
+            since: rejected.at,
+            state: "rejected".to_owned(),
+            reason: Some(redact(&rejected.reason).into_owned()),
+        });
+        Ok(trial.chain(good).chain(rejected).collect())
+    }
+
+    async fn change(&mut self, name: &PluginName, action: &Action) -> Result<PluginStatus, OrderError> {
         let failed = |error: operate::Error| OrderError::Failed(error.to_string());
         let is_configured = self.config.plugins.get(name).is_some_and(|plugin| plugin.enabled);
         let is_known = match action {
             Action::Reload => is_configured || self.failures.contains_key(name),
-            Action::Pause => is_configured,
+            Action::Pause | Action::Rollback(_) | Action::Disable | Action::Enable => is_configured,
             // Also one that has been taken out of the configuration meanwhile.
             Action::Resume => is_configured || self.operator.paused().map_err(failed)?.contains_key(name),
         };
         if !is_known {
-            let known = self.config.enabled().map(|(name, _)| name.clone()).collect();
-            return Err(OrderError::Unknown { name: name.clone(), known });
+            return Err(self.unknown(name));
         }
         match action {
+            Action::Rollback(to) => self.go_back(name, to.as_deref()).await?,
+            Action::Disable => self.switch(name, false).await?,
+            Action::Enable => self.switch(name, true).await?,
+            Action::Reload if self.disabled.contains(name) => {
+                let why = format!("plugin `{name}` is switched off; `botyard plugin enable {name}` ends that");
+                return Err(OrderError::Failed(why));
+            }
             // It has never been loaded, so it is the configuration that must be looked at again.
             Action::Reload if !is_configured => self.reload_config().await,
-            Action::Reload => self.reload(name).await,
+            Action::Reload => self.reload(name).await?,
             Action::Pause => {
                 self.operator.pause(name).await.map_err(failed)?;
                 apply_pauses(&self.parts, &self.operator).map_err(failed)?;
@@ -73,21 +121,59 @@ impl Live {
             }
         }
         match self.failures.get(name) {
-            Some((_, reason)) if action == Action::Reload => {
+            Some((_, reason))
+                if *action == Action::Reload || (*action == Action::Enable && self.entry(name).is_none()) =>
+            {
                 Err(OrderError::Failed(format!("plugin `{name}` does not load, and nothing has changed: {reason}")))
             }
             _ => Ok(self.status(name, &self.operator.paused().map_err(failed)?)),
         }
     }
 
-    async fn reload(&mut self, name: &PluginName) {
-        let Some(entry) = self.config.plugins.get(name) else { return };
-        match self.loader.load(&self.config, name, entry).await {
-            Ok(plugin) => {
-                let entry = Entry { plugin, priority: entry.priority };
-                self.swap(vec![(name.clone(), entry)]);
+    async fn go_back(&mut self, name: &PluginName, to: Option<&str>) -> Result<(), OrderError> {
+        let Some(plugin) = self.config.plugins.get(name) else { return Err(self.unknown(name)) };
+        let newest = self.entry(name).map(|entry| entry.newest().version.to_string()).unwrap_or_default();
+        let entry = self.versions.go_back(&self.config, name, plugin, to).await;
+        let entry = entry.map_err(|error| OrderError::Failed(format!("{error:#}")))?;
+        tracing::warn!(plugin = %name, from = newest, to = %entry.plugin.version, "an operator goes back to another version");
+        let why = format!(
+            "an operator went back from version {newest}; save another one, or have this one tried again with \
+             `botyard plugin reload {name}`"
+        );
+        self.swap(vec![(name.clone(), Loaded { entry, refused: Some(why) })]);
+        Ok(())
+    }
+
+    /// Gives the plugin events, or none, from now on.
+    async fn switch(&mut self, name: &PluginName, on: bool) -> Result<(), OrderError> {
+        let written = self.versions.set_disabled(name, !on).await;
+        written.map_err(|error| OrderError::Failed(format!("{error:#}")))?;
+        let changed = if on { self.disabled.remove(name) } else { self.disabled.insert(name.clone()) };
+        tracing::info!(plugin = %name, on, "an operator has switched the plugin");
+        match (changed, on) {
+            (false, _) => {}
+            (true, true) => self.load(name).await,
+            (true, false) => {
+                self.failures.remove(name);
+                self.parts.readiness.plugin_ok(name);
+                self.swap(Vec::new());
             }
-            Err(error) => self.report_failure(name, &error),
+        }
+        Ok(())
+    }
+
+    /// Also a version that was rolled back.
+    async fn reload(&mut self, name: &PluginName) -> Result<(), OrderError> {
+        self.versions.pardon(name).await.map_err(|error| OrderError::Failed(format!("{error:#}")))?;
+        self.load(name).await;
+        Ok(())
+    }
+
+    async fn load(&mut self, name: &PluginName) {
+        let Some(entry) = self.config.plugins.get(name) else { return };
+        match self.versions.load(&self.config, name, entry).await {
+            Ok(loaded) => self.swap(vec![(name.clone(), loaded)]),
+            Err(error) => self.report_failure(name, &format!("{error:#}")),
         }
     }
 
@@ -95,20 +181,26 @@ impl Live {
         let routes = self.parts.dispatcher.routes();
         let entry = routes.entries().iter().find(|entry| entry.plugin.name == *name);
         let failure = self.failures.get(name);
-        let (state, since) = match (entry, paused.get(name), failure) {
-            (None, _, failure) => (PluginState::Failed, failure.map_or(0, |(since, _)| *since)),
-            (Some(_), Some(since), _) => (PluginState::Paused, *since),
-            (Some(_), None, Some((since, _))) => (PluginState::Stale, *since),
-            (Some(_), None, None) => (PluginState::Serving, self.since.get(name).copied().unwrap_or(0)),
+        let resting = self.resting.get(name);
+        let serving_since = self.since.get(name).copied().unwrap_or(0);
+        let (state, since) = match (entry, paused.get(name), failure, resting) {
+            (None, ..) if self.disabled.contains(name) => (PluginState::Disabled, 0),
+            (None, _, failure, _) => (PluginState::Failed, failure.map_or(0, |(since, _)| *since)),
+            (Some(_), Some(since), ..) => (PluginState::Paused, *since),
+            (Some(_), None, _, Some((since, _))) => (PluginState::Resting, *since),
+            (Some(_), None, Some((since, _)), None) => (PluginState::Stale, *since),
+            (Some(entry), None, None, None) if entry.trial.is_some() => (PluginState::Trial, serving_since),
+            (Some(_), None, None, None) => (PluginState::Serving, serving_since),
         };
         PluginStatus {
             name: name.to_string(),
-            version: entry.map(|entry| entry.plugin.version.to_string()).unwrap_or_default(),
-            manifest_version: entry.map(|entry| entry.plugin.manifest.version.clone()).unwrap_or_default(),
+            version: entry.map(|entry| entry.newest().version.to_string()).unwrap_or_default(),
+            manifest_version: entry.map(|entry| entry.newest().manifest.version.clone()).unwrap_or_default(),
+            before: entry.filter(|entry| entry.trial.is_some()).map(|entry| entry.plugin.version.to_string()),
             priority: entry.map_or(0, |entry| entry.priority),
             state,
             since,
-            reason: failure.map(|(_, reason)| redact(reason).into_owned()),
+            reason: failure.or(resting).map(|(_, reason)| redact(reason).into_owned()),
         }
     }
 }

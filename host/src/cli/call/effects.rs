@@ -11,6 +11,7 @@ use crate::dispatch::{Rehearsal, Routes, describe};
 use crate::domain::{BotId, PluginName};
 use crate::plugin::Verdict;
 use crate::simulator;
+use crate::store::rows::broadcast::{self, HeadRow, To};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::kv::{self, Scope, ValueRow};
 use crate::store::rows::outbox::{self, OutboxRow};
@@ -28,6 +29,7 @@ pub(in crate::cli) struct Effects {
     pub(in crate::cli) states: Vec<Change>,
     pub(in crate::cli) values: Vec<Change>,
     pub(in crate::cli) timers: Vec<Timer>,
+    pub(in crate::cli) broadcasts: Vec<Broadcast>,
     pub(in crate::cli) log: Vec<Line>,
 }
 
@@ -69,8 +71,23 @@ pub(in crate::cli) struct Change {
 pub(in crate::cli) struct Timer {
     pub(in crate::cli) plugin: String,
     pub(in crate::cli) name: String,
+    /// It was there, and is taken away.
+    pub(in crate::cli) cancelled: bool,
     pub(in crate::cli) seconds: u64,
+    /// How it recurs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) repeats: Option<String>,
     pub(in crate::cli) payload: Json,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+pub(in crate::cli) struct Broadcast {
+    pub(in crate::cli) plugin: String,
+    pub(in crate::cli) name: String,
+    /// How many recipients there are; none where it goes to all chats that the bot knows.
+    pub(in crate::cli) recipients: Option<u64>,
+    pub(in crate::cli) method: String,
+    pub(in crate::cli) params: Json,
 }
 
 impl Effects {
@@ -139,10 +156,26 @@ impl Effects {
                 let (scope, name) = Default::default();
                 effects.states.push(Change { plugin: plugin.to_string(), scope, key: name, before, after });
             } else if let Some((due, _)) = timer::parse_key(&key) {
-                if let Some(row) = value.and_then(|row| TimerRow::decode(&row).ok()) {
+                let cancelled = value.is_none();
+                let row = value.or(store.get(&key)?.map(|row| row.to_vec()));
+                if let Some(row) = row.and_then(|row| TimerRow::decode(&row).ok()) {
                     let seconds = due.saturating_sub(now).div_ceil(1000);
-                    let payload = shown(&row.payload);
-                    effects.timers.push(Timer { plugin: row.plugin.to_string(), name: row.name, seconds, payload });
+                    let (plugin, payload) = (row.plugin.to_string(), shown(&row.payload));
+                    let repeats = row.repeat.map(|repeat| repeat.rule.to_string());
+                    effects.timers.push(Timer { plugin, name: row.name, cancelled, seconds, repeats, payload });
+                }
+            } else if broadcast::is_head(&key) {
+                if let Some(row) = value.and_then(|row| HeadRow::decode(&row).ok()) {
+                    effects.broadcasts.push(Broadcast {
+                        plugin: row.owner,
+                        name: row.name,
+                        recipients: match row.to {
+                            To::Listed { total, .. } => Some(total),
+                            To::KnownChats => None,
+                        },
+                        method: row.method,
+                        params: serde_json::from_str(&row.params).unwrap_or(Json::String(row.params)),
+                    });
                 }
             } else if let Some((plugin, (scope, name))) = spaces
                 .iter()

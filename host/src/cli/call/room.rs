@@ -2,26 +2,38 @@
 //! direct calls. Nothing of it outlives the command.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use serde_json::Value as Json;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::effects::Effects;
 use crate::app;
+use crate::chats::Chats;
 use crate::cli::capture::Capture;
 use crate::cli::exit::WrongArgument;
 use crate::cli::inspect::Inspector;
 use crate::cli::scratch::Scratch;
+use crate::clock::unix_millis;
 use crate::config::Config;
-use crate::dispatch::{Dispatcher, Entry, Routes, Settings};
+use crate::dispatch::{Dispatcher, Entry, Routes, Scene, Settings};
 use crate::domain::{BotId, Conversation, UpdateView};
+use crate::files::{Files, ServerLimits};
 use crate::sender::{SendSettings, Sender};
 use crate::simulator::{Simulator, SimulatorSettings};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::StoredEvent;
 use crate::store::{Commit, Op, Store};
 use crate::telegram::{Client, Token};
+
+const UNLIMITED: SendSettings = SendSettings {
+    overall_per_second: 0.0,
+    chat_per_second: 0.0,
+    group_per_minute: 0.0,
+    bulk_per_second: 0.0,
+    paid_per_second: 0.0,
+};
 
 /// See the module.
 pub(in crate::cli) struct Room {
@@ -40,7 +52,7 @@ pub(in crate::cli) fn load(config: &Config) -> anyhow::Result<Routes> {
     let mut inspector = Inspector::default();
     let entry = |(name, plugin)| {
         let loaded = inspector.plugin(name, plugin, &config.i18n).map_err(|why| anyhow!("plugin `{name}`: {why}"))?;
-        Ok(Entry { plugin: loaded, priority: plugin.priority })
+        Ok(Entry { plugin: loaded, trial: None, priority: plugin.priority, on_crash: plugin.on_crash })
     };
     let entries = config.enabled().map(entry).collect::<anyhow::Result<Vec<_>>>()?;
     if entries.is_empty() {
@@ -55,17 +67,23 @@ impl Room {
         let folder = Scratch::new("call")?;
         let store = Store::open(&folder.0.join("data"))?;
         let simulator = Simulator::start(SimulatorSettings::default()).await?;
-        let token = Token::parse(app::SIMULATED_TOKEN)?;
+        let token = Token::parse(&app::simulated_token(&config.name))?;
         let bot = token.bot_id();
         let client = Arc::new(Client::new(&simulator.api_base(), token)?);
-        let limits =
-            SendSettings { overall_per_second: 0.0, chat_per_second: 0.0, group_per_minute: 0.0, bulk_per_second: 0.0 };
-        let sender = Sender::new(store.clone(), client, bot, limits);
+        let files = Files::open(&app::files_dir(&folder.0.join("data")), &store, ServerLimits::default())?;
+        let chats = Chats::open(store.clone(), bot)?;
+        let sender = Sender::new(store.clone(), client, bot, chats, UNLIMITED, Some(files));
         let settings = Settings {
             concurrency: 1,
             max_attempts: 1,
             default_locale: config.i18n.default_locale.clone(),
-            grace: std::time::Duration::ZERO,
+            grace: Duration::ZERO,
+            // Nobody is there to be told.
+            notices: mpsc::unbounded_channel().0,
+            cancel_command: config.dispatch.cancel_command.clone(),
+            cancel_reply: config.dispatch.cancel_reply.clone(),
+            album_quiet: Duration::ZERO,
+            album_wait: Duration::ZERO,
         };
         let outbound = Arc::new(sender.clone());
         let (dispatcher, _) = Dispatcher::new(store.clone(), bot, sender.clone(), outbound, routes, settings);
@@ -119,8 +137,10 @@ impl Room {
         })?;
         let capture = Capture::default();
         let guard = capture.begin();
-        let event = StoredEvent::Update(update.to_string().into_bytes());
-        let rehearsed = self.dispatcher.rehearse(event, number).await;
+        let raw = update.to_string();
+        let lane = UpdateView::parse(&raw)?.lane(self.dispatcher.routes().key());
+        let event = StoredEvent::Update(raw.into_bytes());
+        let rehearsed = self.dispatcher.rehearse(Scene { event, lane, number, now: unix_millis() }).await;
         drop(guard);
         let mut calls = self.simulator.calls();
         calls.retain(|call| call.number > self.last_call);

@@ -6,79 +6,104 @@ use bytes::Bytes;
 use secrecy::ExposeSecret as _;
 use serde_json::Value as Json;
 
-use super::{Finding, Health};
-use crate::clock::unix_millis;
-use crate::config::Config;
-use crate::telegram::{Client, Error, Token};
+use super::{Finding, Health, called};
+use crate::clock::{unix_millis, utc};
+use crate::config::{Config, Mode};
+use crate::telegram::{Client, Error, Token, WebhookInfo, host};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 /// A clock that is wrong by more than this spoils timers; TLS bears with days.
 const SKEW: u64 = 60;
+/// What Telegram met longer ago, in seconds, is history.
+const RECENT: u64 = 3_600;
 
+/// Each of the bots, and the time.
 pub(super) async fn look(config: &Config) -> Vec<Finding> {
-    let Some(token) = &config.bot.token else {
-        let mend = "@BotFather gives one: set the variable that `token` in [bot] names. --simulator needs none";
-        return vec![Finding::new(Health::Warn, "token", "there is none", mend)];
-    };
-    let client = match Token::parse(token.expose_secret()).map(|token| Client::new(&config.bot.api_base, token)) {
-        Ok(Ok(client)) => client,
-        Ok(Err(error)) => return vec![Finding::new(Health::Fail, "network", error.to_string(), "")],
-        // Told of by the look at the configuration.
-        Err(_) => return Vec::new(),
-    };
-    let me = match call(&client, "getMe").await {
-        Ok(me) => me,
-        Err(error) => return vec![unreachable(&error)],
-    };
-    let name = me["username"].as_str().unwrap_or("without a name");
-    let mut findings = vec![Finding::ok("bot", format!("this is @{name}"))];
-    findings.push(match call(&client, "getWebhookInfo").await {
-        Ok(info) => webhook(&info, config.intake.mode == crate::config::Mode::Polling),
-        Err(error) => Finding::new(Health::Warn, "webhook", error.to_string(), ""),
-    });
+    let mut findings = Vec::new();
+    for config in config.bots.keys().filter_map(|name| config.of(name)) {
+        findings.extend(look_at(&config).await);
+    }
     findings.extend(time(&config.bot.api_base).await.map(|theirs| clock(theirs, unix_millis() / 1000)));
     findings
 }
 
-async fn call(client: &Client, method: &str) -> Result<Json, Error> {
-    let answer = client.call(method, Bytes::from_static(b"{}"), DEADLINE).await?;
-    Ok(serde_json::from_slice(&answer).unwrap_or_default())
+async fn look_at(config: &Config) -> Vec<Finding> {
+    let what = |what: &str| called(what, config);
+    let Some(token) = &config.bot.token else {
+        let mend = format!(
+            "@BotFather gives one: set the variable that `token` in {} names. --simulator needs none",
+            config.section()
+        );
+        return vec![Finding::new(Health::Warn, &what("token"), "there is none", mend)];
+    };
+    let client = match Token::parse(token.expose_secret()).map(|token| Client::new(&config.bot.api_base, token)) {
+        Ok(Ok(client)) => client,
+        Ok(Err(error)) => return vec![Finding::new(Health::Fail, &what("network"), error.to_string(), "")],
+        // Told of by the look at the configuration.
+        Err(_) => return Vec::new(),
+    };
+    let me = match client.call("getMe", Bytes::from_static(b"{}"), DEADLINE).await {
+        Ok(me) => serde_json::from_slice::<Json>(&me).unwrap_or_default(),
+        Err(error) => return vec![unreachable(&error, config)],
+    };
+    let name = me["username"].as_str().unwrap_or("without a name");
+    let webhook = match client.webhook_info().await {
+        Ok(info) => webhook(&info, config, unix_millis() / 1000),
+        Err(error) => Finding::new(Health::Warn, &what("webhook"), error.to_string(), ""),
+    };
+    vec![Finding::ok(&what("bot"), format!("this is @{name}")), webhook]
 }
 
-fn unreachable(error: &Error) -> Finding {
+fn unreachable(error: &Error, config: &Config) -> Finding {
+    let section = config.section();
     match error {
         Error::Unauthorized { .. } | Error::Refused { code: 404, .. } => {
-            let mend = "look at `token` in [bot], or ask @BotFather for a new one";
-            Finding::new(Health::Fail, "bot", format!("Telegram does not know it: {error}"), mend)
+            let mend = format!("look at `token` in {section}, or ask @BotFather for a new one");
+            Finding::new(Health::Fail, &called("bot", config), format!("Telegram does not know it: {error}"), mend)
         }
         error => {
-            let mend =
-                "the bot starts all the same, and goes on when the network is there; look at `api_base` in [bot]";
-            Finding::new(Health::Warn, "network", error.to_string(), mend)
+            let mend = format!(
+                "the bot starts all the same, and goes on when the network is there; look at `api_base` in {section}"
+            );
+            Finding::new(Health::Warn, &called("network", config), error.to_string(), mend)
         }
     }
 }
 
-fn webhook(info: &Json, polling: bool) -> Finding {
-    let (what, url) = ("webhook", info["url"].as_str().unwrap_or_default());
-    let waiting = info["pending_update_count"].as_i64().unwrap_or(0);
-    let waiting = format!("{waiting} updates wait at Telegram");
-    // Of a webhook's address only the host is told: what follows is often a secret.
-    let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-    let trouble = info["last_error_message"].as_str();
-    match (url.is_empty(), polling, trouble) {
-        (true, true, _) => Finding::ok(what, format!("none is set, as polling needs it; {waiting}")),
-        (false, true, _) => {
-            let mend = "as long as it is set, polling gets nothing: remove it with Telegram's deleteWebhook";
-            Finding::new(Health::Fail, what, format!("one is set, at {host}; {waiting}"), mend)
+/// Of a webhook's address only the host is told: what follows is often a secret.
+fn webhook(info: &WebhookInfo, config: &Config, now: u64) -> Finding {
+    let what = called("webhook", config);
+    let waiting = format!("{} updates wait at Telegram", info.pending_update_count);
+    let wanted = match (config.intake.mode, &config.intake.webhook) {
+        (Mode::Webhook, Some(webhook)) => webhook,
+        _ if info.url.is_empty() => return Finding::ok(&what, format!("none is set, as polling needs it; {waiting}")),
+        _ => {
+            let mend = "as long as it is set, polling gets nothing: a host that had set it removes it at its start; of \
+                        another program's, `botyard run --take-over` or `botyard webhook delete` does";
+            return Finding::new(Health::Fail, &what, format!("one is set, at {}; {waiting}", info.host()), mend);
         }
-        (false, false, Some(trouble)) => {
-            Finding::new(Health::Warn, what, format!("at {host}; {waiting}; Telegram last met: {trouble}"), "")
+    };
+    if info.url.is_empty() {
+        return Finding::new(Health::Warn, &what, format!("none is set; {waiting}"), "the bot sets it at its start");
+    }
+    if info.url != wanted.url {
+        let found = format!("it leads to {}, and not to `url` at {}; {waiting}", info.host(), host(&wanted.url));
+        return Finding::new(
+            Health::Warn,
+            &what,
+            found,
+            "the bot sets it at its start, and so does `botyard webhook set`",
+        );
+    }
+    let at = info.ip_address.as_ref().map(|address| format!(" ({address})")).unwrap_or_default();
+    let place = format!("at {}{at}; {waiting}", info.host());
+    match (&info.last_error_message, info.last_error_date) {
+        (Some(trouble), Some(date)) if now.saturating_sub(date) < RECENT => {
+            let found = format!("{place}; at {} UTC Telegram met: {trouble}", utc(date * 1000));
+            let mend = "see that the host runs, and that what stands before it passes the calls on to `listen`";
+            Finding::new(Health::Warn, &what, found, mend)
         }
-        (false, false, None) => Finding::ok(what, format!("at {host}; {waiting}")),
-        (true, false, _) => {
-            Finding::new(Health::Warn, what, format!("none is set; {waiting}"), "the bot sets it at its start")
-        }
+        _ => Finding::ok(&what, place),
     }
 }
 
@@ -127,7 +152,6 @@ fn parse_date(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn dates_of_http_are_read() {
@@ -142,17 +166,42 @@ mod tests {
         }
     }
 
+    fn config(text: &str) -> Config {
+        let options = crate::config::LoadOptions { token_optional: true };
+        let path = std::path::Path::new("/x/bot.toml");
+        Config::parse(path, text, &crate::config::Environment::default(), options).unwrap()
+    }
+
     #[test]
     fn what_telegram_says_is_put_into_words() {
         assert_eq!(clock(1000, 1059).health, Health::Ok);
         assert!(clock(1000, 2000).found.contains("1000 s ahead"), "{:?}", clock(1000, 2000));
-        let set = json!({ "url": "https://bot.example/secret-path", "pending_update_count": 3 });
-        let finding = webhook(&set, true);
-        assert_eq!(finding.health, Health::Fail);
-        assert!(finding.found.contains("bot.example") && !finding.found.contains("secret"), "{finding:?}");
-        assert_eq!(webhook(&json!({ "url": "" }), true).health, Health::Ok);
-        assert_eq!(webhook(&set, false).health, Health::Ok);
         let unknown = Error::Unauthorized { method: "getMe".to_owned(), description: "Unauthorized".to_owned() };
-        assert_eq!(unreachable(&unknown).health, Health::Fail);
+        assert_eq!(unreachable(&unknown, &config("[bots.shop]")).health, Health::Fail);
+    }
+
+    #[test]
+    fn a_webhook_has_to_be_the_one_that_is_wanted() {
+        let polls = config("[bot]");
+        let hears = config("[intake]\nmode = \"webhook\"\nwebhook.url = \"https://bot.example/secret-path\"");
+        let at = |url: &str| WebhookInfo { url: url.to_owned(), pending_update_count: 3, ..WebhookInfo::default() };
+        let failing = |date| {
+            let message = Some("Connection refused".to_owned());
+            let last_error_date = Some(date);
+            WebhookInfo { last_error_date, last_error_message: message, ..at("https://bot.example/secret-path") }
+        };
+        for (info, config, health, words) in [
+            (at(""), &polls, Health::Ok, "none is set"),
+            (at("https://bot.example/secret-path"), &polls, Health::Fail, "at bot.example"),
+            (at(""), &hears, Health::Warn, "none is set"),
+            (at("https://other.example/secret"), &hears, Health::Warn, "to other.example, and not to"),
+            (at("https://bot.example/secret-path"), &hears, Health::Ok, "at bot.example; 3 updates"),
+            (failing(100_000), &hears, Health::Warn, "met: Connection refused"),
+            (failing(9), &hears, Health::Ok, "at bot.example"),
+        ] {
+            let finding = webhook(&info, config, 100_500);
+            assert!(finding.health == health && finding.found.contains(words), "{finding:?}");
+            assert!(!finding.found.contains("secret"), "{finding:?}");
+        }
     }
 }

@@ -91,7 +91,7 @@ fn person(simulator: &Simulator, name: &str) -> anyhow::Result<i64> {
 impl Player<'_> {
     async fn turn(&mut self, turn: &Turn) -> anyhow::Result<Option<(Vec<Diff>, Vec<String>)>> {
         let mut notes = Vec::new();
-        let query = self.act(&turn.act, &mut notes)?;
+        self.act(&turn.act, &mut notes)?;
         let settled = self.stage.settle().await?;
         let mut deeds = self.deeds();
         let mut wrong = !settled;
@@ -101,12 +101,6 @@ impl Player<'_> {
         for failure in self.stage.failures()? {
             wrong = true;
             notes.push(failure);
-        }
-        if let Some(query) = query
-            && self.simulator.query(&query).is_some_and(|query| query.answer.is_none())
-        {
-            wrong = true;
-            notes.push("the press was never answered: the button goes on spinning (`ctx.answer_callback`)".to_owned());
         }
         // What is only seen by the script that asks for it.
         let asked_for = |method: &str| {
@@ -144,8 +138,8 @@ impl Player<'_> {
         }
     }
 
-    /// Does it. Answers with the press that the bot must answer.
-    fn act(&mut self, act: &Act, notes: &mut Vec<String>) -> anyhow::Result<Option<String>> {
+    /// Does it.
+    fn act(&mut self, act: &Act, notes: &mut Vec<String>) -> anyhow::Result<()> {
         let simulator = self.simulator.clone();
         let done = match act {
             Act::Says { who, place, text } => {
@@ -161,10 +155,7 @@ impl Player<'_> {
                         let (text, thread) = (button.clone(), place.thread);
                         simulator.say(&Say { chat: place.chat, user, text, thread, reply_to: None })?
                     }
-                    pressed => {
-                        let pressed = pressed?;
-                        return Ok(pressed.update_id.and(pressed.query_id));
-                    }
+                    pressed => pressed?,
                 }
             }
             Act::Edits { who, place, text } => {
@@ -173,7 +164,7 @@ impl Player<'_> {
                 let own = messages.iter().rev().find(|message| message.from == simulator::Sender::User(user));
                 let own = own.with_context(|| format!("{who} has written nothing there that could be edited"))?;
                 return match simulator.edit_message(place.chat, user, own.id, text) {
-                    Ok(_) | Err(simulator::Error::Unwanted) => Ok(None),
+                    Ok(_) | Err(simulator::Error::Unwanted) => Ok(()),
                     Err(error) => Err(error.into()),
                 };
             }
@@ -181,21 +172,21 @@ impl Player<'_> {
             Act::Blocks { who, blocked } => {
                 let user = person(&simulator, who)?;
                 simulator.set_blocked(user, user, *blocked)?;
-                return Ok(None);
+                return Ok(());
             }
             Act::Update(update) => {
                 simulator.raw_update(update.clone())?;
-                return Ok(None);
+                return Ok(());
             }
             Act::Waits(time) => {
                 simulator.advance_clock(*time);
-                return Ok(None);
+                return Ok(());
             }
         };
         if done.update_id.is_none() {
             notes.push("the bot did not hear of this: no plugin asks for updates of this kind".to_owned());
         }
-        Ok(None)
+        Ok(())
     }
 
     fn who_and_where(&mut self, who: &str, place: Option<&str>) -> anyhow::Result<(i64, Place)> {

@@ -8,16 +8,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use crate::app;
+use crate::app::{self, Played, RunOptions};
 use crate::clock::unix_millis;
 use crate::config::Config;
 use crate::domain::BotId;
 use crate::simulator::{Simulator, SimulatorSettings};
+use crate::store::rows::broadcast::{self, ProgressRow, State, WishRow};
 use crate::store::rows::dead::{self, DeadRow};
-use crate::store::rows::{inbox, outbox, prefix_end, timer};
+use crate::store::rows::{expiry, inbox, outbox, prefix_end, timer};
 use crate::store::{self, Store};
 
 /// Between two looks at whether everything is done.
@@ -46,15 +47,17 @@ pub(super) async fn on_stage<T>(
     config.dispatch.max_attempts = 1;
     let send = &mut config.send;
     (send.overall_per_second, send.chat_per_second) = Default::default();
-    (send.group_per_minute, send.bulk_per_second) = Default::default();
+    (send.group_per_minute, send.bulk_per_second, send.paid_per_second) = Default::default();
     let bot = app::bot_id(&config, true)?;
     let settings = SimulatorSettings { moves_clock: true, ..SimulatorSettings::default() };
     let simulator = Simulator::start(settings).await?;
     let (stop, stopping) = watch::channel(false);
-    let (serving, served) = oneshot::channel();
-    let host = app::run_on(config, &simulator, serving, stopping);
+    let (serving, mut served) = mpsc::unbounded_channel();
+    let played = Some(Played { simulator: simulator.clone(), serving });
+    let host = app::run(config, RunOptions { played, ..RunOptions::default() }, stopping);
     let playing = async {
-        let store = tokio::time::timeout(START, served).await.context("the host does not come up")??;
+        let store = tokio::time::timeout(START, served.recv()).await.ok().flatten();
+        let store = store.context("the host does not come up")?;
         let polling = async {
             while simulator.call_count("getUpdates") == 0 {
                 tokio::time::sleep(LOOK).await;
@@ -109,10 +112,31 @@ impl Stage {
     fn is_quiet(&self) -> Result<bool, store::Error> {
         let first = |from: Vec<u8>| self.store.first_key(&from, &prefix_end(&from));
         let timer = first(timer::bot_prefix(self.bot))?.and_then(|key| timer::parse_key(&key));
+        let end = first(expiry::bot_prefix(self.bot))?.and_then(|key| Some(expiry::parse_key(&key)?.0));
         Ok(timer.is_none_or(|(due, _)| due > unix_millis())
+            && end.is_none_or(|due| due > unix_millis())
             && self.simulator.waiting_updates() == 0
             && first(inbox::bot_prefix(self.bot))?.is_none()
+            && !self.broadcasts()?
             && first(outbox::bot_prefix(self.bot))?.is_none())
+    }
+
+    /// Whether one is on its way.
+    fn broadcasts(&self) -> Result<bool, store::Error> {
+        let mut from = broadcast::bot_prefix(self.bot);
+        let end = prefix_end(&from);
+        while let Some(id) = self.store.first_key(&from, &end)?.and_then(|key| broadcast::id_of(&key)) {
+            let wish = self.store.get(&broadcast::wish_key(self.bot, id))?;
+            let progress = self.store.get(&broadcast::progress_key(self.bot, id))?;
+            let state = wish.zip(progress).and_then(|(wish, progress)| {
+                Some(State::of(&WishRow::decode(&wish).ok()?, &ProgressRow::decode(&progress).ok()?))
+            });
+            if state == Some(State::Running) {
+                return Ok(true);
+            }
+            from = prefix_end(&broadcast::job_prefix(self.bot, id));
+        }
+        Ok(false)
     }
 
     /// What has failed since the last time, in words.

@@ -2,15 +2,22 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde::de::IgnoredAny;
-use tokio::task::AbortHandle;
 
-use super::{DESCRIBING, Host};
+use super::{DESCRIBING, Host, StopOnDrop};
 use crate::clock::unix_millis;
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
-use crate::plugin::{CallError, grants};
-use crate::store::rows::outbox::{Delivery, OutboxRow, Priority, lane_prefix};
-use crate::telegram::{Refusal, lane_of};
+use crate::plugin::{Attachment, CallError, grants};
+use crate::store::rows::file::{self, Attached};
+use crate::store::rows::moved;
+use crate::store::rows::outbox::{Delivery, Fallback, OutboxRow, Priority, lane_prefix};
+use crate::telegram::{Refusal, lane_of, redirect, split};
+use crate::whose;
+
+const CHAT_ACTION: &str = "sendChatAction";
+/// In so many chats a run can keep one up.
+const MOST_ACTIONS: usize = 8;
 
 impl wit::Host for Host {
     async fn call(&mut self, method: String, params: String) -> wasmtime::Result<Result<String, wit::CallError>> {
@@ -23,7 +30,11 @@ impl wit::Host for Host {
         params: String,
         options: wit::Options,
     ) -> wasmtime::Result<Result<(), wit::CallError>> {
-        Ok(self.call_later(method, params, options.priority.into(), options.delivery.into()).map_err(Into::into))
+        Ok(self.call_later(method, params, options).map_err(Into::into))
+    }
+
+    fn keep_action(&mut self, params: String) -> wasmtime::Result<Result<(), wit::CallError>> {
+        Ok(self.keep_acting(params).map_err(Into::into))
     }
 }
 
@@ -32,48 +43,92 @@ impl Host {
         self.permit(&method, &params)?;
         let plugin = &self.context.name;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
-        if let Some(answer) = run.journal.recall(&mut run.cursor, plugin, &method, &params) {
-            return answer;
+        let tx = &mut run.tx;
+        let bot = run.bot;
+        // An earlier attempt may have been made before the group moved: the same call, with the id of then.
+        let now = |params: &str| {
+            redirect(params, |chat| moved::current(tx, bot, chat).ok().filter(|current| *current != chat))
+        };
+        let asked = (&*method, &*params);
+        if let Some(answer) = run.journal.calls.recall(&mut run.cursor, run.attempt, plugin, asked, now) {
+            let lost = "an earlier attempt at this event ended before the answer came";
+            return answer.unwrap_or_else(|| Err(CallError::UnknownOutcome(lost.to_owned())));
         }
+        let files = run.attachments(&params)?;
         if run.calls >= self.context.limits.calls {
             return Err(CallError::Denied(format!("a run can make at most {} calls at once", run.calls)));
         }
         run.calls += 1;
-        let place = run.journal.begin(&mut run.cursor, plugin, &method, &params);
+        let place = run.journal.calls.begin(&mut run.cursor, run.attempt, plugin, &method, &params);
         let deadline = run.deadline.saturating_duration_since(tokio::time::Instant::now());
         let (outbound, plugin) = (Arc::clone(&run.outbound), plugin.clone());
         // A task of its own: what this future is polled on is the guest's small stack, and its time is the guest's.
-        let task = tokio::spawn(async move { outbound.call(&plugin, &method, params, deadline).await });
+        let task = tokio::spawn(whose::same(async move {
+            if files.is_empty() {
+                outbound.call(&plugin, &method, params, deadline).await
+            } else {
+                outbound.call_with_files(&plugin, &method, params, files, deadline).await
+            }
+        }));
         let _stop = StopOnDrop(task.abort_handle());
         let answer = task.await.unwrap_or_else(|error| Err(CallError::UnknownOutcome(error.to_string())));
-        run.journal.finish(place, &answer);
+        let kept = answer.as_ref().err().is_none_or(CallError::is_final);
+        run.journal.calls.finish(place, &answer, kept, true);
         answer
     }
 
-    fn call_later(
-        &mut self,
-        method: String,
-        params: String,
-        priority: Priority,
-        delivery: Delivery,
-    ) -> Result<(), CallError> {
+    fn call_later(&mut self, method: String, params: String, options: wit::Options) -> Result<(), CallError> {
         self.permit(&method, &params)?;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
-        run.charge_effect(method.len() + params.len()).map_err(CallError::Denied)?;
+        // The first part goes to the chat that all go to.
         let lane = lane_of(&method, &params);
-        let row = OutboxRow {
-            plugin: self.context.name.clone(),
-            event: run.event,
-            method,
-            params,
-            priority,
-            attempts: 0,
-            not_before: 0,
-            queued: unix_millis(),
-            delivery,
-            begun: 0,
+        let plain = options.bad_markup == wit::BadMarkup::SendPlain;
+        let calls = match options.long_text {
+            wit::LongText::Split => split(&method, &params, plain),
+            wit::LongText::Whole => None,
         };
-        run.tx.append(lane_prefix(run.bot, lane), row.encode());
+        let calls = calls.unwrap_or_else(|| vec![(method, params)]);
+        for (method, params) in &calls {
+            // What goes on in messages needs the grant for messages.
+            grants::check(&self.context.name, &self.context.methods, &self.context.grants, method)
+                .and_then(|()| run.charge_effect(method.len() + params.len()))
+                .map_err(CallError::Denied)?;
+        }
+        let numbered = |file: Attachment| Attached { number: rand::random(), ..file.attached };
+        for (place, (method, params)) in calls.into_iter().enumerate() {
+            let files: Vec<_> = run.attachments(&params)?.into_iter().map(numbered).collect();
+            for file in &files {
+                run.tx.put(file::reference(run.bot, file), Vec::new());
+            }
+            let row = OutboxRow {
+                plugin: self.context.name.clone(),
+                event: run.event,
+                method,
+                params,
+                priority: options.priority.into(),
+                attempts: 0,
+                queued: unix_millis(),
+                delivery: options.delivery.into(),
+                begun: 0,
+                files,
+                fallback: if plain { Fallback::Plain } else { Fallback::None },
+                follows: place > 0,
+            };
+            run.tx.append(lane_prefix(run.bot, lane), row.encode());
+        }
+        Ok(())
+    }
+
+    fn keep_acting(&mut self, params: String) -> Result<(), CallError> {
+        self.permit(CHAT_ACTION, &params)?;
+        let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
+        run.charge_effect(params.len()).map_err(CallError::Denied)?;
+        let lane = lane_of(CHAT_ACTION, &params);
+        if run.acting.len() >= MOST_ACTIONS && !run.acting.contains_key(&lane) {
+            return Err(CallError::Denied(format!("a run can keep up chat actions in at most {MOST_ACTIONS} chats")));
+        }
+        let task = tokio::spawn(whose::same(run.outbound.keep_acting(params)));
+        run.acting.insert(lane, StopOnDrop(task.abort_handle()));
         Ok(())
     }
 
@@ -90,20 +145,21 @@ impl Host {
         if !params.trim_start().starts_with('{') {
             return Err(CallError::Invalid("the parameters are not a JSON object".to_owned()));
         }
-        match serde_json::from_str::<IgnoredAny>(params) {
+        match serde_json::from_str::<Pays>(params) {
+            // It takes the bot's Stars, and nothing here would count them.
+            Ok(Pays { allow_paid_broadcast: Some(_) }) => {
+                grants::check_broadcast(&context.name, &context.grants, true).map_err(CallError::Denied)
+            }
             Ok(_) => Ok(()),
             Err(error) => Err(CallError::Invalid(format!("the parameters are not a JSON object: {error}"))),
         }
     }
 }
 
-/// Ends a call when the run that waits for it has ended: nothing of a run outlives it.
-struct StopOnDrop(AbortHandle);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// Whether Telegram is to be paid for a call.
+#[derive(Deserialize)]
+struct Pays {
+    allow_paid_broadcast: Option<IgnoredAny>,
 }
 
 impl From<CallError> for wit::CallError {

@@ -4,6 +4,8 @@ use super::{DESCRIBING, Host, Run, failed};
 use crate::domain::{Conversation, PluginName};
 use crate::plugin::bindings::botyard::fsm::conversation as wit;
 use crate::plugin::bindings::botyard::types::types::{State, StateKey};
+use crate::plugin::version::Context;
+use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::fsm::{StateRow, key};
 
 impl wit::Host for Host {
@@ -24,21 +26,51 @@ impl wit::Host for Host {
         }
         let row =
             StateRow { name: state.name, version: state.version, expires: run.expiry(ttl_seconds), bytes: state.bytes };
-        run.tx.put(key(run.bot, &self.context.name, &run.conversation), row.encode());
+        put_state(run, &self.context, &row);
         Ok(Ok(()))
     }
 
     fn clear(&mut self) -> wasmtime::Result<()> {
         if let Some(run) = &mut self.run {
             run.charge_effect(0).map_err(wasmtime::Error::msg)?;
-            run.tx.delete(key(run.bot, &self.context.name, &run.conversation));
+            let key = key(run.bot, &self.context.name, &run.conversation);
+            forget_end(run, &key);
+            run.tx.delete(key);
         }
         Ok(())
     }
 
     fn peek(&mut self, key: StateKey) -> wasmtime::Result<Option<State>> {
         let Some(run) = &mut self.run else { return Ok(None) };
-        state(run, &self.context.name, &key.into())
+        let mut conversation: Conversation = key.into();
+        if let Some(chat) = conversation.chat {
+            conversation.chat = Some(run.chat(chat)?);
+        }
+        state(run, &self.context.name, &conversation)
+    }
+}
+
+/// Writes the conversation's state, and when it ends.
+pub(in crate::plugin) fn put_state(run: &mut Run, context: &Context, row: &StateRow) {
+    let key = key(run.bot, &context.name, &run.conversation);
+    forget_end(run, &key);
+    if row.expires != 0 {
+        let end = ExpiryRow::State {
+            plugin: context.name.clone(),
+            conversation: run.conversation,
+            lane: run.lane,
+            tell: context.tells_expired,
+        };
+        run.tx.put(expiry::key(run.bot, row.expires, &key), end.encode());
+    }
+    run.tx.put(key, row.encode());
+}
+
+/// Removes the entry for the end of a state that ends otherwise. One that is left behind does no harm.
+fn forget_end(run: &mut Run, key: &[u8]) {
+    let before = run.tx.peek(key).ok().flatten().and_then(|before| StateRow::decode(&before).ok());
+    if let Some(before) = before.filter(|before| before.expires != 0) {
+        run.tx.delete(expiry::key(run.bot, before.expires, key));
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use tracing::field::display;
 
 use super::{Host, Panic, shorten};
+use crate::config::redaction::redact;
 use crate::plugin::bindings::botyard::log::log as wit;
 
 /// What a line costs besides its text, and each of its fields: what the host adds to them.
@@ -26,6 +27,10 @@ impl wit::Host for Host {
             return Ok(());
         }
         self.log_left -= size as u64;
+        // Before anything is escaped, which would hide a secret with a quote in it from the last filter.
+        let message = redact(&message);
+        let fields: Vec<_> =
+            fields.iter().map(|(key, value)| (redact(key).into_owned(), redact(value).into_owned())).collect();
         let fields = (!fields.is_empty()).then(|| display(Fields(&fields)));
         match level {
             wit::Level::Trace => tracing::trace!(target: "plugin", %plugin, event, fields, "{}", Line(&message)),
@@ -38,6 +43,7 @@ impl wit::Host for Host {
     }
 
     fn panicked(&mut self, mut message: String, mut file: String, line: u32, _column: u32) -> wasmtime::Result<()> {
+        message = redact(&message).into_owned();
         shorten(&mut message, PANIC_BYTES);
         shorten(&mut file, PANIC_BYTES);
         self.panic = Some(Panic { message, file, line });

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::{DESCRIBING, Host, Run, failed};
 use crate::domain::{ChatId, PluginName, UserId};
 use crate::plugin::bindings::botyard::storage::key_value as wit;
+use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::kv::{Scope, ValueRow, key, scope_prefix};
 use crate::store::rows::prefix_end;
 
@@ -21,7 +22,8 @@ impl wit::Host for Host {
         if name.len() > KEY_BYTES {
             return Ok(None);
         }
-        Ok(value(run, &self.context.name, scope.into(), &name)?.map(|row| row.bytes))
+        let scope = run.scope(scope)?;
+        Ok(value(run, &self.context.name, scope, &name)?.map(|row| row.bytes))
     }
 
     fn set(
@@ -37,14 +39,16 @@ impl wit::Host for Host {
             return Ok(Err(format!("the value has {size} bytes; at most {limit} are kept (`limits.value`)")));
         }
         let row = ValueRow { expires: run.expiry(ttl_seconds), bytes: value };
-        Ok(put(run, &self.context.name, scope.into(), &name, &row))
+        let scope = run.scope(scope)?;
+        Ok(put(run, &self.context.name, scope, &name, &row))
     }
 
     fn delete(&mut self, scope: wit::Scope, name: String) -> wasmtime::Result<()> {
         let Some(run) = &mut self.run else { return Ok(()) };
         if name.len() <= KEY_BYTES {
             run.charge_effect(name.len()).map_err(wasmtime::Error::msg)?;
-            run.tx.delete(key(run.bot, &self.context.name, scope.into(), &name));
+            let scope = run.scope(scope)?;
+            run.tx.delete(key(run.bot, &self.context.name, scope, &name));
         }
         Ok(())
     }
@@ -54,7 +58,7 @@ impl wit::Host for Host {
         if name.len() > KEY_BYTES {
             return Ok(Err(too_long(&name)));
         }
-        let scope = scope.into();
+        let scope = run.scope(scope)?;
         let row = value(run, &self.context.name, scope, &name)?;
         let row = row.unwrap_or_else(|| ValueRow { expires: 0, bytes: b"0".to_vec() });
         let Some(number) = std::str::from_utf8(&row.bytes).ok().and_then(|text| text.parse::<i64>().ok()) else {
@@ -65,6 +69,29 @@ impl wit::Host for Host {
         };
         let row = ValueRow { bytes: sum.to_string().into_bytes(), ..row };
         Ok(put(run, &self.context.name, scope, &name, &row).map(|()| sum))
+    }
+
+    fn compare_and_set(
+        &mut self,
+        scope: wit::Scope,
+        name: String,
+        expected: Option<Vec<u8>>,
+        new: Option<Vec<u8>>,
+    ) -> wasmtime::Result<Result<bool, String>> {
+        let Some(run) = &mut self.run else { return Ok(Err(DESCRIBING.to_owned())) };
+        if name.len() > KEY_BYTES {
+            return Ok(Err(too_long(&name)));
+        }
+        let current = run.scope(scope)?;
+        let found = value(run, &self.context.name, current, &name)?;
+        if found.map(|row| row.bytes) != expected {
+            return Ok(Ok(false));
+        }
+        let done = match new {
+            Some(value) => self.set(scope, name, value, None)?,
+            None => self.delete(scope, name).map(Ok)?,
+        };
+        Ok(done.map(|()| true))
     }
 
     fn scan(
@@ -78,7 +105,18 @@ impl wit::Host for Host {
         if prefix.len() > KEY_BYTES || after.as_ref().is_some_and(|after| after.len() > KEY_BYTES) {
             return Ok(Vec::new());
         }
-        scan(run, &self.context.name, scope.into(), &prefix, after.as_deref(), limit.min(SCAN_ROWS) as usize)
+        let scope = run.scope(scope)?;
+        scan(run, &self.context.name, scope, &prefix, after.as_deref(), limit.min(SCAN_ROWS) as usize)
+    }
+}
+
+impl Run {
+    fn scope(&mut self, scope: wit::Scope) -> wasmtime::Result<Scope> {
+        Ok(match scope {
+            wit::Scope::Plugin => Scope::Plugin,
+            wit::Scope::Chat(chat) => Scope::Chat(self.chat(ChatId(chat))?),
+            wit::Scope::User(user) => Scope::User(UserId(user)),
+        })
     }
 }
 
@@ -96,7 +134,16 @@ fn put(run: &mut Run, plugin: &PluginName, scope: Scope, name: &str, row: &Value
         return Err(too_long(name));
     }
     run.charge_effect(name.len() + row.bytes.len())?;
-    run.tx.put(key(run.bot, plugin, scope, name), row.encode());
+    let key = key(run.bot, plugin, scope, name);
+    if row.expires != 0 {
+        // A value whose life is lengthened again and again must not leave an entry each time.
+        let before = run.tx.peek(&key).ok().flatten().and_then(|before| ValueRow::decode(&before).ok());
+        if let Some(before) = before.filter(|before| before.expires != row.expires && before.expires != 0) {
+            run.tx.delete(expiry::key(run.bot, before.expires, &key));
+        }
+        run.tx.put(expiry::key(run.bot, row.expires, &key), ExpiryRow::Value.encode());
+    }
+    run.tx.put(key, row.encode());
     Ok(())
 }
 
@@ -140,14 +187,4 @@ fn scan(
 
 fn too_long(name: &str) -> String {
     format!("the key has {} bytes; at most {KEY_BYTES} are possible", name.len())
-}
-
-impl From<wit::Scope> for Scope {
-    fn from(scope: wit::Scope) -> Self {
-        match scope {
-            wit::Scope::Plugin => Self::Plugin,
-            wit::Scope::Chat(chat) => Self::Chat(ChatId(chat)),
-            wit::Scope::User(user) => Self::User(UserId(user)),
-        }
-    }
 }

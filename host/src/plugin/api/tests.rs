@@ -13,10 +13,10 @@ use crate::i18n::Catalogs;
 use crate::plugin::bindings::botyard::fsm::conversation as fsm;
 use crate::plugin::bindings::botyard::log::log::{self, Host as _};
 use crate::plugin::bindings::botyard::random::random::Host as _;
-use crate::plugin::bindings::botyard::schedule::timers::Host as _;
+use crate::plugin::bindings::botyard::schedule::timers::{self, Host as _};
 use crate::plugin::bindings::botyard::storage::key_value::{self as kv, Host as _};
 use crate::plugin::bindings::botyard::telegram::bot_api::{self, Host as _};
-use crate::plugin::{CallError, Event, Grants, Limits, Timer};
+use crate::plugin::{CallError, Event, Grants, HttpClient, Limits, Timer};
 use crate::store::Store;
 
 struct NoCalls;
@@ -24,6 +24,10 @@ struct NoCalls;
 impl Outbound for NoCalls {
     fn call(&self, _: &PluginName, _: &str, _: String, _: Duration) -> BoxFuture<'_, Result<String, CallError>> {
         unreachable!("none of these tests makes a direct call")
+    }
+
+    fn keep_acting(&self, _: String) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
     }
 }
 
@@ -47,6 +51,8 @@ impl Bench {
             grants: Grants::default(),
             limits: Limits::default(),
             methods: vec!["send*".into()],
+            http: vec![],
+            tells_expired: false,
             state_version: 1,
             catalogs: Catalogs::default(),
         };
@@ -56,14 +62,15 @@ impl Bench {
             now,
             seed: 77,
             conversation: Conversation { chat: Some(ChatId(1)), ..Default::default() },
-            lane: Lane::Chat(ChatId(1)),
+            lane: EventLane::whole(crate::domain::Lane::Chat(ChatId(1))),
             bot: BotId(1),
             matched: vec![],
             event: Event::Timer(Timer { id: 1, name: String::new(), payload: vec![], due: 0 }),
             journal: Journal::default(),
+            on_trial: false,
         };
         let meter = Arc::new(Meter::new(Duration::from_secs(1)));
-        Host::running(Arc::new(context), meter, &invocation, tx, Arc::new(NoCalls))
+        Host::running(Arc::new(context), meter, HttpClient::new([]), &invocation, tx, Arc::new(NoCalls))
     }
 
     fn run(&self, now: u64) -> Host {
@@ -164,6 +171,122 @@ fn timers_of_one_event_never_share_an_id_or_a_row() {
 }
 
 #[test]
+fn a_recurring_timer_replaces_the_one_of_its_name_and_no_other() {
+    let bench = Bench::new();
+    let mut host = bench.run(1_000);
+    let owner = timers::Owner::Conversation;
+    let every = |host: &mut Host, name: &str, ms, owner| {
+        host.every(name.into(), ms, timers::Misfire::Once, owner, b"x".to_vec()).unwrap()
+    };
+    let cron = |host: &mut Host, expression: &str, zone: &str| {
+        host.cron("news".into(), expression.into(), zone.into(), timers::Misfire::Skip, owner, vec![]).unwrap()
+    };
+    host.after("news".into(), 5, vec![]).unwrap().unwrap();
+    every(&mut host, "news", 1_000, owner).unwrap();
+    every(&mut host, "news", 1_000, timers::Owner::Plugin).unwrap();
+    every(&mut host, "newsletter", 2_000, owner).unwrap();
+    let id = cron(&mut host, "0 9 * * *", "Asia/Tashkent").unwrap();
+    let listed = |host: &mut Host, owner| {
+        let entries = host.list(owner).unwrap();
+        entries.into_iter().map(|entry| (entry.name, entry.due)).collect::<Vec<_>>()
+    };
+    // In 1970 clocks in Tashkent were six hours ahead.
+    let nine = 3 * 3_600_000;
+    let news = |due| ("news".to_owned(), due);
+    assert_eq!(listed(&mut host, owner), [news(1_005), news(nine), ("newsletter".to_owned(), 3_000)]);
+    assert_eq!(listed(&mut host, timers::Owner::Plugin), [news(2_000)]);
+    assert!(host.cancel(id).unwrap() && !host.cancel(id).unwrap());
+    assert_eq!(host.cancel_by_name("news".into(), owner).unwrap(), 1, "the one that comes once");
+    assert_eq!(listed(&mut host, owner).len(), 1);
+    assert_eq!(listed(&mut host, timers::Owner::Plugin).len(), 1);
+
+    assert!(every(&mut host, "a", 999, owner).unwrap_err().contains("a second"));
+    assert!(every(&mut host, "a\0b", 1_000, owner).unwrap_err().contains("zero byte"));
+    assert!(cron(&mut host, "0 25 * * *", "UTC").unwrap_err().contains("hour"));
+    assert!(cron(&mut host, "0 9 * * *", "Mars/Olympus").unwrap_err().contains("time zone"));
+}
+
+#[tokio::test]
+async fn two_runs_that_set_the_same_recurring_timer_do_not_both_commit() {
+    let bench = Bench::new();
+    let set = || {
+        let mut host = bench.run_with("shop", 0, Tx::new(&bench.store));
+        let plugin = timers::Owner::Plugin;
+        host.every("sweep".into(), 5_000, timers::Misfire::Once, plugin, vec![]).unwrap().unwrap();
+        tx(host).into_commit()
+    };
+    let (first, second) = (set(), set());
+    drop(bench.store.commit(first).await.unwrap());
+    assert!(bench.store.commit(second).await.is_err(), "there would be two of one name");
+}
+
+#[tokio::test]
+async fn what_was_read_must_hold_also_where_nothing_was_found() {
+    let set = |host: &mut Host, key: &str| {
+        kv::Host::set(host, PLUGIN, key.into(), b"1".to_vec(), None).unwrap().unwrap();
+    };
+    type Look = fn(&mut Host);
+    let looks: [(Look, &str, bool); 6] = [
+        (|host| drop(get(host, "a/1")), "a/1", true),
+        (|host| drop(get(host, "a/2")), "a/1", false),
+        (|host| drop(host.scan(PLUGIN, "a/".into(), None, 10).unwrap()), "a/1", true),
+        (|host| drop(host.scan(PLUGIN, "a/".into(), None, 10).unwrap()), "b/1", false),
+        (|host| drop(host.scan(PLUGIN, "a/".into(), Some("a/5".into()), 10).unwrap()), "a/1", false),
+        (
+            |host| assert!(!host.compare_and_set(PLUGIN, "a/1".into(), Some(vec![9]), None).unwrap().unwrap()),
+            "a/1",
+            true,
+        ),
+    ];
+    for (number, (look, written, conflicts)) in looks.into_iter().enumerate() {
+        let bench = Bench::new();
+        let mut slow = bench.run(0);
+        look(&mut slow);
+        set(&mut slow, "sum");
+        let mut quick = bench.run(0);
+        set(&mut quick, written);
+        drop(bench.store.commit(tx(quick).into_commit()).await.unwrap());
+        assert_eq!(bench.store.commit(tx(slow).into_commit()).await.is_err(), conflicts, "look {number}");
+    }
+}
+
+#[test]
+fn a_value_is_changed_only_from_what_was_expected() {
+    let bench = Bench::new();
+    let mut host = bench.run(1_000);
+    let mut swap = |expected: Option<&[u8]>, new: Option<&[u8]>| {
+        host.compare_and_set(PLUGIN, "k".into(), expected.map(Into::into), new.map(Into::into)).unwrap().unwrap()
+    };
+    assert!(!swap(Some(b"1"), Some(b"2")));
+    assert!(swap(None, Some(b"1")));
+    assert!(!swap(None, Some(b"2")));
+    assert!(swap(Some(b"1"), Some(b"2")));
+    assert!(swap(Some(b"2"), None));
+    assert!(swap(None, None));
+    kv::Host::set(&mut host, PLUGIN, "over".into(), b"1".to_vec(), Some(0)).unwrap().unwrap();
+    assert_eq!(host.compare_and_set(PLUGIN, "over".into(), None, Some(vec![2])).unwrap(), Ok(true), "it is over");
+    assert!(host.compare_and_set(PLUGIN, "k".repeat(513), None, None).unwrap().is_err());
+}
+
+#[tokio::test]
+async fn a_life_that_is_lengthened_again_and_again_has_one_end() {
+    let bench = Bench::new();
+    let ends = || bench.store.scan_prefix(&crate::store::rows::expiry::bot_prefix(BotId(1)), 10).unwrap().len();
+    let state = || types::State { name: "s".into(), version: 1, bytes: vec![] };
+    for now in [1_000, 2_000, 3_000] {
+        let mut host = bench.run(now);
+        kv::Host::set(&mut host, PLUGIN, "a".into(), b"1".to_vec(), Some(60)).unwrap().unwrap();
+        fsm::Host::set(&mut host, state(), Some(60)).unwrap().unwrap();
+        drop(bench.store.commit(tx(host).into_commit()).await.unwrap());
+        assert_eq!(ends(), 2);
+    }
+    let mut host = bench.run(4_000);
+    fsm::Host::clear(&mut host).unwrap();
+    drop(bench.store.commit(tx(host).into_commit()).await.unwrap());
+    assert_eq!(ends(), 1);
+}
+
+#[test]
 fn states_end_and_are_bounded() {
     let bench = Bench::new();
     let mut host = bench.run(1_000);
@@ -193,7 +316,12 @@ fn randomness_is_the_same_on_every_attempt() {
 fn a_call_that_can_not_be_right_is_not_queued() {
     let bench = Bench::new();
     let mut host = bench.run(0);
-    let options = bot_api::Options { priority: bot_api::Priority::Bulk, delivery: bot_api::Delivery::AtLeastOnce };
+    let options = bot_api::Options {
+        priority: bot_api::Priority::Bulk,
+        delivery: bot_api::Delivery::AtLeastOnce,
+        long_text: bot_api::LongText::Split,
+        bad_markup: bot_api::BadMarkup::Refuse,
+    };
     for (method, params, expect) in [
         ("sendMessage", "{}", None),
         ("sendMessage", " { \"chat_id\" : 1 } ", None),

@@ -55,7 +55,7 @@ const TEXTS: [(&str, &str); 8] = [
 
 const IMPORTS: &str = r#"
   (import "botyard:telegram/bot-api@0.1.0" "call" (func $call (param i32 i32 i32 i32 i32)))
-  (import "botyard:telegram/bot-api@0.1.0" "enqueue" (func $enqueue (param i32 i32 i32 i32 i32 i32 i32)))
+  (import "botyard:telegram/bot-api@0.1.0" "enqueue" (func $enqueue (param i32 i32 i32 i32 i32 i32 i32 i32 i32)))
   (import "botyard:fsm/conversation@0.1.0" "get" (func $fsm_get (param i32)))
   (import "botyard:fsm/conversation@0.1.0" "set" (func $fsm_set (param i32 i32 i32 i32 i32 i32 i64 i32)))
   (import "botyard:storage/key-value@0.1.0" "increment" (func $increment (param i32 i64 i32 i32 i64 i32)))
@@ -170,6 +170,12 @@ impl Guest<'_> {
             self.catalogs.len() as u32,
             methods,
             self.methods.len() as u32,
+            // Neither servers nor schedules, and no word of expired states.
+            0,
+            0,
+            0,
+            0,
+            0,
         ])
     }
 }

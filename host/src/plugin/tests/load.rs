@@ -98,7 +98,7 @@ fn a_plugin_that_says_nothing_sensible_of_itself_is_refused() {
 #[test]
 fn the_operator_is_told_what_a_plugin_will_not_be_let_do() {
     let bench = Bench::new();
-    let grants = Grants { methods: Some(vec!["answer*".into()]) };
+    let grants = Grants { methods: Some(vec!["answer*".into()]), ..Grants::default() };
     let plugin = bench.load(
         Guest { methods: &["answerCallbackQuery", "sendPhoto"], ..Default::default() },
         Settings { grants, ..settings() },
@@ -127,7 +127,9 @@ fn the_operators_words_come_before_the_plugins() {
 fn a_compiled_plugin_is_taken_from_the_cache_and_made_anew_when_that_is_damaged() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");
-    let engine = || Engine::new(EngineSettings { max_runs: 1, cache_dir: Some(cache.clone()) }).unwrap();
+    let engine = || {
+        Engine::new(EngineSettings { max_runs: 1, cache_dir: Some(cache.clone()), http: HttpClient::new([]) }).unwrap()
+    };
     let wasm = Guest::default().module();
     let load = || engine().load(name(), &wasm, settings()).unwrap();
     let entry = || {
@@ -159,7 +161,12 @@ fn a_cache_that_others_can_write_to_is_not_used() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let engine = Engine::new(EngineSettings { max_runs: 1, cache_dir: Some(folder.path().to_owned()) }).unwrap();
+    let engine = Engine::new(EngineSettings {
+        max_runs: 1,
+        cache_dir: Some(folder.path().to_owned()),
+        http: HttpClient::new([]),
+    })
+    .unwrap();
     engine.load(name(), &Guest::default().module(), settings()).unwrap();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -174,7 +181,7 @@ async fn a_plugin_can_be_loaded_from_within_a_runtime() {
 #[tokio::test]
 async fn plugins_run_without_a_pool_and_within_the_same_limits() {
     let mut bench = Bench::new();
-    bench.engine = Engine::without_pool(EngineSettings { max_runs: 2, cache_dir: None });
+    bench.engine = Engine::without_pool(EngineSettings { max_runs: 2, cache_dir: None, http: HttpClient::new([]) });
     assert_eq!(bench.handle(&format!("{EFFECTS} (global.get $done)"), settings()).await, Ok(Verdict::Done));
     let eats = "(loop $more (br_if $more (i32.ne (memory.grow (i32.const 1)) (i32.const -1)))) unreachable";
     let memory = Limits::default().memory;

@@ -91,3 +91,46 @@ async fn what_a_failed_migration_asked_for_is_dropped() {
     assert_eq!(run(&bench, &format!("{EFFECTS} unreachable"), "(global.get $done)").await, Ok(Verdict::Done));
     assert_eq!(rows(&bench.store), before, "the state has moved, and nothing has come");
 }
+
+/// A run that is told that a state has ended.
+async fn expire(bench: &Bench, plugin: &Plugin, ended: &fsm::StateRow) -> Result<Verdict, RunError> {
+    let fsm::StateRow { name, version, bytes, .. } = ended.clone();
+    let event = Event::Expired(State { name, version, bytes });
+    let report = bench.run(plugin, &Invocation { event, ..invocation() }).await;
+    drop(bench.store.commit(report.tx.into_commit()).await.unwrap());
+    report.result
+}
+
+#[tokio::test]
+async fn a_state_that_a_trial_had_taken_over_ends_as_it_was_before() {
+    let bench = Bench::new();
+    let before = fsm::before_key(BOT, &name(), &conversation());
+    let mut tx = Tx::new(&bench.store);
+    tx.put(before.clone(), row(2).encode());
+    drop(bench.store.commit(tx.into_commit()).await.unwrap());
+    let guest =
+        || Guest { migrate: "unreachable", handle: "(global.get $done)", state_version: 2, ..Default::default() };
+    let plugin = bench.load(guest(), settings());
+    assert_eq!(expire(&bench, &plugin, &row(3)).await, Ok(Verdict::Done));
+    assert_eq!((aside(&bench), bench.store.get(&before).unwrap()), (None, None));
+    // Nothing of it is left, so this one can only be kept aside.
+    assert_eq!(expire(&bench, &plugin, &row(3)).await, Ok(Verdict::Done));
+    assert_eq!(aside(&bench), Some(fsm::StateRow { expires: 0, ..row(3) }));
+}
+
+#[tokio::test]
+async fn a_state_that_is_taken_back_ends_when_it_was_to_end_before_the_trial() {
+    let bench = Bench::new();
+    let (mine, theirs) = (row(2), fsm::StateRow { expires: NOW + 9_000, ..row(3) });
+    let key = fsm::key(BOT, &name(), &conversation());
+    let mut tx = Tx::new(&bench.store);
+    tx.put(fsm::before_key(BOT, &name(), &conversation()), mine.encode());
+    tx.put(key.clone(), theirs.encode());
+    tx.put(expiry::key(BOT, theirs.expires, &key), Vec::new());
+    drop(bench.store.commit(tx.into_commit()).await.unwrap());
+    assert_eq!(run(&bench, "unreachable", &expects(1)).await, Ok(Verdict::Done));
+    assert_eq!(state(&bench).as_ref(), Some(&mine));
+    let ends: Vec<_> = bench.store.scan_prefix(&expiry::bot_prefix(BOT), 10).unwrap();
+    let ends: Vec<_> = ends.iter().map(|(end, _)| expiry::parse_key(end)).collect();
+    assert_eq!(ends, [Some((mine.expires, &*key))]);
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::super::broadcast::Cast;
 use super::super::direct::Direct;
 use crate::domain::Lane;
 use crate::limit::{Pace, Quota};
@@ -19,9 +20,11 @@ pub(super) enum Class {
     Interactive,
     Normal,
     Bulk,
+    /// Bulk that Telegram is paid for: limits of its own.
+    Paid,
 }
 
-pub(super) const CLASSES: [Class; 4] = [Class::Urgent, Class::Interactive, Class::Normal, Class::Bulk];
+pub(super) const CLASSES: [Class; 5] = [Class::Urgent, Class::Interactive, Class::Normal, Class::Bulk, Class::Paid];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -29,6 +32,8 @@ pub(super) enum Phase {
     Settling,
     /// In the queue of a class.
     Ready(Class),
+    /// While lanes of the same chat go first.
+    Held,
     /// Until then: to send, or to be forgotten.
     Waiting(Instant),
     InFlight,
@@ -43,6 +48,10 @@ pub(super) struct LaneState {
     interactive_up_to: u64,
     normal_up_to: u64,
     pub(super) direct: VecDeque<Direct>,
+    /// Broadcasts' calls, which go when nothing else waits.
+    pub(super) casts: VecDeque<Cast>,
+    /// The class of what is in flight.
+    pub(super) under_way: Class,
     pub(super) pace: Pace,
     pub(super) blocked_until: Option<Instant>,
     /// After a flood: the tenths of its rate that it has, one more with every minute from then on.
@@ -63,6 +72,8 @@ impl LaneState {
             interactive_up_to: 0,
             normal_up_to: 0,
             direct: VecDeque::new(),
+            casts: VecDeque::new(),
+            under_way: Class::Normal,
             pace: Pace::default(),
             blocked_until: None,
             slowed: None,
@@ -70,6 +81,12 @@ impl LaneState {
             failing_since: None,
             ambiguous: false,
         }
+    }
+
+    /// Goes on with the pace and the floods of another lane of the same chat.
+    pub(super) fn inherit(&mut self, elder: &Self) {
+        self.pace = elder.pace.clone();
+        (self.blocked_until, self.slowed) = (elder.blocked_until, elder.slowed);
     }
 
     pub(super) fn raise(&mut self, number: u64, priority: Priority) {
@@ -93,7 +110,7 @@ impl LaneState {
     /// `None` if there is nothing to send.
     pub(super) fn class(&self, id: Lane) -> Option<Class> {
         match (self.head, self.direct.is_empty()) {
-            (None, true) => None,
+            (None, true) => self.casts.front().map(|cast| if cast.paid { Class::Paid } else { Class::Bulk }),
             (Some(_), _) if id.is_urgent() => Some(Class::Urgent),
             (_, false) => Some(Class::Interactive),
             (Some(head), true) => Some(self.class_of_row(head)),

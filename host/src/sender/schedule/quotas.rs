@@ -14,6 +14,7 @@ pub(super) struct Quotas {
     group: Option<Quota>,
     pub(super) overall: Option<Quota>,
     pub(super) bulk: Option<Quota>,
+    pub(super) paid: Option<Quota>,
 }
 
 impl Quotas {
@@ -23,6 +24,7 @@ impl Quotas {
             group: sliding(settings.group_per_minute, MINUTE, 5),
             overall: sliding(settings.overall_per_second, SECOND, burst_of(settings.overall_per_second)),
             bulk: sliding(settings.bulk_per_second, SECOND, burst_of(settings.bulk_per_second)),
+            paid: sliding(settings.paid_per_second, SECOND, burst_of(settings.paid_per_second)),
         }
     }
 
@@ -31,7 +33,7 @@ impl Quotas {
         match lane {
             Lane::Chat(ChatId(..0)) => self.group.as_ref(),
             Lane::Chat(_) => self.private.as_ref(),
-            Lane::Urgent(_) | Lane::User(_) | Lane::Other => None,
+            Lane::Urgent(_) | Lane::User(_) | Lane::Other | Lane::Task(_) => None,
         }
     }
 }

@@ -106,7 +106,7 @@ impl Scope {
     fn covers(&self, class: Class) -> bool {
         match self.paused {
             None => false,
-            Some((Paused::Bulk, _)) => class == Class::Bulk,
+            Some((Paused::Bulk, _)) => class >= Class::Bulk,
             Some((Paused::Replies, _)) => class != Class::Urgent,
         }
     }

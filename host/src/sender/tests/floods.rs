@@ -113,3 +113,34 @@ async fn an_album_weighs_its_items() {
         assert!(window[2] - window[0] >= 45 * SECOND, "no more than twenty in a minute but for the last: {times:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_holds_over_a_restart_where_nothing_was_queued() {
+    let group = ChatId(-5);
+    let to = ChatId(-1_000_000_000_005);
+    let first = bench(UNLIMITED, |_, _, _| flood(300));
+    let run = first.start();
+    for chat in [1, group.0] {
+        let params = json!({ "chat_id": chat, "text": "direct" }).to_string();
+        let told = first.sender.call(&PluginName::new("p"), "sendMessage", params, SECOND).await;
+        assert!(matches!(told, Err(Error::Flooded { .. })), "{told:?}");
+    }
+    let chats = first.sender.chats().clone();
+    first.blocking(|_| async move { chats.moved(group, to).await.unwrap() });
+    first.stop.send_replace(true);
+    run.await.unwrap();
+
+    let second = first.restarted(UNLIMITED, |_, _, _| ok());
+    second.start();
+    for chat in [1, 2, to.0] {
+        second.say(chat, &["x"]);
+    }
+    second.until(|bench| bench.texts(2).len() == 1).await;
+    sleep(250 * SECOND).await;
+    assert_eq!(second.seen().len(), 1, "the flooded chats wait, whatever their names are by now");
+    sleep(60 * SECOND).await;
+    assert_eq!((second.texts(1), second.texts(to.0)), (vec!["x".to_owned()], vec!["x".to_owned()]));
+    let waits = || second.store.scan_prefix(&crate::store::rows::flood::bot_prefix(BOT), usize::MAX).unwrap();
+    second.say(2, &["y"]);
+    second.until(|_| waits().is_empty()).await;
+}

@@ -370,3 +370,45 @@ async fn a_row_that_vanished_or_can_not_be_read_does_not_hold_its_chat() {
     sleep(SECOND).await;
     assert_eq!(bench.texts(1), ["c"]);
 }
+
+/// A text in three calls, as dispatch writes them.
+fn long(chat: i64, method: &'static str) -> [(&'static str, Value, Priority); 3] {
+    let call =
+        |method, text| (method, json!({ "chat_id": chat, "message_id": 5, "text": text }), Priority::Interactive);
+    [call(method, "begins"), call("sendMessage", "goes on"), call("sendMessage", "ends")]
+}
+
+fn put_long(bench: &Bench, chat: i64, method: &'static str) -> Vec<(Lane, u64, Priority)> {
+    bench.put_as(&long(chat, method), |row| row.follows = row.method == "sendMessage" && !row.params.contains("begins"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rest_of_a_text_goes_with_its_beginning() {
+    let play = |_: &str, params: &Value, _: usize| match (params["chat_id"].as_i64(), params["text"].as_str()) {
+        (Some(1), Some("begins")) | (Some(2), Some("goes on")) => error(400, "Bad Request: not enough rights"),
+        _ => ok(),
+    };
+    let bench = bench(UNLIMITED, play);
+    let mut rows = Vec::new();
+    for chat in [1, 2, 3] {
+        rows.extend(put_long(&bench, chat, "sendMessage"));
+        rows.extend(bench.put(&[message(chat, "next", Priority::Interactive)]));
+    }
+    bench.sender.committed(rows);
+    bench.start();
+    bench.until(|bench| bench.left().is_empty()).await;
+    assert_eq!(bench.texts(1), ["begins", "next"]);
+    assert_eq!(bench.texts(2), ["begins", "goes on", "next"]);
+    assert_eq!(bench.texts(3), ["begins", "goes on", "ends", "next"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_is_left_out_leaves_nothing_behind() {
+    let first = bench(UNLIMITED, |_, _, _| ok());
+    put_long(&first, 1, "editMessageText");
+    put_long(&first, 1, "editMessageText");
+    let second = first.restarted(UNLIMITED, |_, _, _| ok());
+    second.start();
+    second.until(|bench| bench.left().is_empty()).await;
+    assert_eq!(second.texts(1), ["begins", "goes on", "ends"]);
+}

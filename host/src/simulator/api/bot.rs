@@ -1,4 +1,4 @@
-//! The bot itself: who it is, its commands, its webhook (kept, never called).
+//! The bot itself: who it is, its commands, its webhook (called by `webhook.rs`).
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,8 @@ use super::{Answer, ApiError, done, list};
 use crate::simulator::params::Params;
 use crate::simulator::render;
 use crate::simulator::updates::Allowed;
-use crate::simulator::world::{CommandList, Webhook, World};
+use crate::simulator::webhook::{Webhook, is_near};
+use crate::simulator::world::{CommandList, World};
 
 pub(super) fn get_me(world: &mut World, out: &mut Vec<u8>) -> Answer {
     render::bot_open(world, out);
@@ -84,17 +85,30 @@ pub(super) fn set_webhook(world: &mut World, params: &Params, out: &mut Vec<u8>)
     if url.is_empty() {
         return delete_webhook(world, params, out);
     }
-    if !url.starts_with("https://") {
+    // Plain HTTP as a local Bot API server allows it, which this is in a way.
+    let parsed = reqwest::Url::parse(&url).map_err(|_| ApiError::bad_request("bad webhook: invalid webhook URL"))?;
+    if parsed.scheme() != "https" && !(parsed.scheme() == "http" && is_near(&parsed)) {
         let what = "bad webhook: An HTTPS URL must be provided for webhook";
         return Err(ApiError::bad_request(what));
+    }
+    let secret = params.text("secret_token").filter(|secret| !secret.is_empty()).map(Into::into);
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if secret.as_ref().is_some_and(|secret: &String| secret.len() > 256 || !secret.chars().all(is_allowed)) {
+        return Err(ApiError::bad_request("secret token contains unallowed characters"));
     }
     take_allowed_updates(world, params);
     if params.flag("drop_pending_updates") {
         world.queue.clear();
     }
-    let max_connections = params.int("max_connections").unwrap_or(40);
-    world.webhook = Some(Webhook { url, max_connections });
-    world.signals.polls.notify_waiters();
+    let webhook = Webhook {
+        url,
+        max_connections: params.int("max_connections").unwrap_or(40).clamp(1, 100_000),
+        secret,
+        ip_address: params.text("ip_address").filter(|address| !address.is_empty()).map(Into::into),
+        has_certificate: params.upload("certificate").is_some(),
+        ..Webhook::default()
+    };
+    world.change_webhook(Some(webhook));
     out.extend_from_slice(b"true,\"description\":\"Webhook was set\"");
     Ok(())
 }
@@ -103,7 +117,9 @@ pub(super) fn delete_webhook(world: &mut World, params: &Params, out: &mut Vec<u
     if params.flag("drop_pending_updates") {
         world.queue.clear();
     }
-    out.extend_from_slice(match world.webhook.take() {
+    let before = world.webhook.take();
+    world.change_webhook(None);
+    out.extend_from_slice(match before {
         Some(_) => b"true,\"description\":\"Webhook was deleted\"".as_slice(),
         None => b"true,\"description\":\"Webhook is already deleted\"".as_slice(),
     });
@@ -113,11 +129,17 @@ pub(super) fn delete_webhook(world: &mut World, params: &Params, out: &mut Vec<u
 pub(super) fn webhook_info(world: &mut World, out: &mut Vec<u8>) -> Answer {
     let mut info = json!({
         "url": world.webhook.as_ref().map_or("", |webhook| webhook.url.as_str()),
-        "has_custom_certificate": false,
+        "has_custom_certificate": world.webhook.as_ref().is_some_and(|webhook| webhook.has_certificate),
         "pending_update_count": world.queue.len(),
     });
     if let Some(webhook) = &world.webhook {
         info["max_connections"] = json!(webhook.max_connections);
+        // Where no address is fixed, Telegram tells the one that it found.
+        info["ip_address"] = json!(webhook.ip_address.as_deref().unwrap_or("127.0.0.1"));
+        if let (Some(date), Some(message)) = (webhook.last_error_date, &webhook.last_error_message) {
+            info["last_error_date"] = json!(date);
+            info["last_error_message"] = json!(message);
+        }
     }
     if let Some(kinds) = &world.allowed.0 {
         info["allowed_updates"] = json!(kinds);

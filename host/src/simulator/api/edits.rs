@@ -38,6 +38,14 @@ pub(super) fn caption(world: &mut World, params: &Params, out: &mut Vec<u8>) -> 
     edit(world, params, out, |message| set_caption(message, params))
 }
 
+pub(super) fn media(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let new = super::media::replacement(world, params)?;
+    edit(world, params, out, |message| {
+        (message.content, message.text, message.entities) = (new.content, new.text, new.entities);
+        Ok(())
+    })
+}
+
 pub(super) fn markup(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
     edit(world, params, out, |_| Ok(()))
 }

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::messages::{caption, draft};
 use super::{Answer, ApiError, list, target};
-use crate::simulator::model::Message;
+use crate::simulator::files::{self, DOWNLOAD_LIMIT};
+use crate::simulator::model::{Message, Sender};
 use crate::simulator::params::Params;
 use crate::simulator::render;
 use crate::simulator::world::World;
@@ -65,13 +66,13 @@ fn set_caption(message: &mut Message, params: &Params) -> Result<(), ApiError> {
 fn fill(world: &mut World, message: &mut Message, kind: &str, source: &str, params: &Params) -> Result<(), ApiError> {
     let field = source.strip_prefix("attach://").unwrap_or(kind);
     let (id, size, name, content_type) = if let Some(upload) = params.upload(field) {
-        if upload.bytes.is_empty() {
+        if upload.size == 0 {
             return Err(ApiError::bad_request("file must be non-empty"));
         }
-        let id = world.files.add(kind, &upload.name, &upload.content_type, upload.bytes.clone());
-        (id, upload.bytes.len(), upload.name.clone(), upload.content_type.clone())
+        let id = world.files.add(kind, upload);
+        (id, upload.size, upload.name.clone(), upload.content_type.clone())
     } else if let Some(file) = world.files.by_id(source) {
-        (file.id.clone(), file.bytes.len(), "file".to_owned(), file.content_type.clone())
+        (file.id.clone(), file.size, "file".to_owned(), file.content_type.clone())
     } else if source.starts_with("http://") || source.starts_with("https://") {
         // Nothing is fetched from the network: the address stands for the file.
         (source.to_owned(), 0, "file".to_owned(), String::new())
@@ -116,14 +117,40 @@ fn unique(id: &str) -> String {
     format!("{hash:016x}")
 }
 
+/// What `editMessageMedia` puts in a message's place.
+pub(super) fn replacement(world: &mut World, params: &Params) -> Result<Message, ApiError> {
+    let mut message = Message::new(Sender::Bot);
+    let item = match params.json("media") {
+        Some(Ok(item @ Value::Object(_))) => item,
+        _ => return Err(ApiError::bad_request("can't parse InputMedia JSON object")),
+    };
+    let kind = item["type"].as_str().unwrap_or_default();
+    if !matches!(kind, "photo" | "video" | "audio" | "document" | "animation") {
+        return Err(ApiError::bad_request("can't parse InputMedia: type is wrong"));
+    }
+    fill(world, &mut message, kind, item["media"].as_str().unwrap_or_default(), params)?;
+    let own = item.as_object().cloned().unwrap_or_default();
+    set_caption(&mut message, &Params { values: own.into(), uploads: Vec::new() })?;
+    Ok(message)
+}
+
 pub(super) fn get_file(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
     let id = params.text("file_id").unwrap_or_default();
     let file = world.files.by_id(&id);
     let file = file.ok_or_else(|| ApiError::bad_request("wrong file_id or the file is temporarily unavailable"))?;
     let unique_id = unique(&file.id);
-    let json = json!({
-        "file_id": file.id, "file_unique_id": unique_id, "file_size": file.bytes.len(), "file_path": file.path
-    });
+    let path = match &world.limits.local_files {
+        Some(folder) => {
+            let written = files::local(folder, world.bot.id, file);
+            written
+                .map_err(|error| ApiError::new(500, &format!("Internal Server Error: {error}")))?
+                .display()
+                .to_string()
+        }
+        None if file.size > DOWNLOAD_LIMIT => return Err(ApiError::bad_request("file is too big")),
+        None => file.path.clone(),
+    };
+    let json = json!({ "file_id": file.id, "file_unique_id": unique_id, "file_size": file.size, "file_path": path });
     render::json(&json, out);
     Ok(())
 }

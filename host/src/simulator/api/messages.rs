@@ -8,8 +8,11 @@ use crate::simulator::model::{Chat, ChatKind, Entity, Message, Sender};
 use crate::simulator::params::Params;
 use crate::simulator::world::World;
 
+/// In UTF-16 units, without markup.
 const TEXT_LIMIT: usize = 4096;
 const CAPTION_LIMIT: usize = 1024;
+/// In bytes, with markup.
+const SOURCE_LIMIT: usize = 32 << 10;
 const CALLBACK_DATA_BYTES: usize = 64;
 
 pub(super) fn send(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
@@ -61,7 +64,7 @@ fn reply_to(world: &World, chat: &Chat, params: &Params) -> Result<Option<i64>, 
 /// The parameter `text`, formatted and checked.
 pub(super) fn text(params: &Params) -> Result<Formatted, ApiError> {
     let formatted = format(params, "text", "entities")?;
-    match formatted.text.chars().count() {
+    match entities::units(&formatted.text) {
         0 => Err(ApiError::bad_request("message text is empty")),
         1..=TEXT_LIMIT => Ok(formatted),
         _ => Err(ApiError::bad_request("message is too long")),
@@ -71,7 +74,7 @@ pub(super) fn text(params: &Params) -> Result<Formatted, ApiError> {
 /// The parameter `caption`, formatted and checked; it may be empty.
 pub(super) fn caption(params: &Params) -> Result<Formatted, ApiError> {
     let formatted = format(params, "caption", "caption_entities")?;
-    if formatted.text.chars().count() > CAPTION_LIMIT {
+    if entities::units(&formatted.text) > CAPTION_LIMIT {
         return Err(ApiError::bad_request("message caption is too long"));
     }
     Ok(formatted)
@@ -79,6 +82,9 @@ pub(super) fn caption(params: &Params) -> Result<Formatted, ApiError> {
 
 fn format(params: &Params, name: &str, entities_name: &str) -> Result<Formatted, ApiError> {
     let text = params.text(name).unwrap_or_default();
+    if text.len() > SOURCE_LIMIT {
+        return Err(ApiError::bad_request("text is too long"));
+    }
     let parse_mode = params.text("parse_mode").unwrap_or_default();
     let given = match params.json(entities_name) {
         Some(Ok(list)) if parse_mode.is_empty() => serde_json::from_value::<Vec<Entity>>(list)

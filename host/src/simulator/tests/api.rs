@@ -228,6 +228,36 @@ async fn a_photo_is_uploaded_resent_and_downloaded() {
 }
 
 #[tokio::test]
+async fn a_large_file_is_taken_in_piece_by_piece_and_an_edit_may_bring_another() {
+    let (simulator, bot) = start().await;
+    let send = async |method: &str, field: &'static str, size: usize, text: (&'static str, String)| {
+        let part = reqwest::multipart::Part::bytes(vec![7; size]).file_name("large.bin");
+        let form = reqwest::multipart::Form::new().text("chat_id", ALICE.to_string()).text(text.0, text.1);
+        let sent = bot.http.post(format!("{}/{method}", bot.base)).multipart(form.part(field, part)).send().await;
+        serde_json::from_str::<Value>(&sent.unwrap().text().await.unwrap()).unwrap()
+    };
+    let large = send("sendDocument", "document", 30 << 20, ("caption", "x".into())).await;
+    let id = &large["result"]["document"]["file_id"];
+    assert_eq!(large["result"]["document"]["file_size"], 30 << 20);
+    assert_eq!(bot.refused("getFile", json!({ "file_id": id })).await.1, "Bad Request: file is too big");
+    let too_large = send("sendDocument", "document", (50 << 20) + (128 << 10), ("caption", "x".into())).await;
+    assert_eq!(too_large["error_code"], 413);
+    let number = large["result"]["message_id"].to_string();
+    let form = reqwest::multipart::Form::new()
+        .text("chat_id", ALICE.to_string())
+        .text("message_id", number)
+        .text("media", r#"{"type":"photo","media":"attach://new","caption":"now"}"#)
+        .part("new", reqwest::multipart::Part::bytes(b"abc".as_slice()).file_name("a.png"));
+    bot.http.post(format!("{}/editMessageMedia", bot.base)).multipart(form).send().await.unwrap();
+    let message = &simulator.messages(ALICE)[0];
+    assert_eq!(message.text(), "now");
+    assert!(message.content.as_ref().is_some_and(|content| content["photo"].is_array()), "{:?}", message.content);
+    let uploads = simulator.uploads();
+    assert_eq!(uploads.iter().map(|upload| upload.size).collect::<Vec<_>>(), [30 << 20, 3]);
+    assert_eq!(uploads[1].hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+#[tokio::test]
 async fn an_invoice_is_paid() {
     let (simulator, bot) = start().await;
     bot.ok(

@@ -1,7 +1,7 @@
 //! Dead letters: events set aside after their last attempt, and updates that could not be read: `d bot number`.
 
 use super::inbox::StoredEvent;
-use super::{BotId, Deserialize, Lane, Serialize, Unreadable, decode, encode, prefix};
+use super::{BotId, Deserialize, EventLane, Serialize, Unreadable, decode, encode, prefix};
 
 const KIND: u8 = b'd';
 
@@ -9,7 +9,7 @@ const KIND: u8 = b'd';
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeadRow {
     /// The lane it was in.
-    pub lane: Lane,
+    pub lane: EventLane,
     /// Unix milliseconds at which it was set aside.
     pub at: u64,
     /// How often it was tried.
@@ -24,6 +24,8 @@ pub struct DeadRow {
     pub backtrace: String,
     /// The event itself.
     pub event: StoredEvent,
+    /// The other messages where it is an album, as Telegram sent them.
+    pub rest: Vec<Vec<u8>>,
 }
 
 impl DeadRow {

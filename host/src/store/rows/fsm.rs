@@ -1,9 +1,15 @@
-//! Conversation state: `s bot plugin conversation`, and states that no version could read: `a bot plugin conversation`.
+//! Conversation state: `s bot plugin conversation`; states that no version could read: `a bot plugin conversation`; and
+//! states as they were before a version on trial turned them into its own: `r bot plugin conversation`.
 
-use super::{BotId, Conversation, Deserialize, PluginName, Serialize, Unreadable, decode, encode, prefix, push_plugin};
+use super::{
+    BotId, ChatId, Conversation, Deserialize, PluginName, Serialize, Unreadable, UserId, decode, encode, prefix,
+    push_plugin,
+};
+use crate::domain::ThreadId;
 
 const KIND: u8 = b's';
 const KIND_ASIDE: u8 = b'a';
+const KIND_BEFORE: u8 = b'r';
 
 /// The state of one conversation with one plugin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,12 +58,52 @@ pub fn aside_key(bot: BotId, plugin: &PluginName, conversation: &Conversation) -
     under(KIND_ASIDE, bot, plugin, conversation)
 }
 
+/// Where a state is kept as it was before a version on trial took it over.
+#[must_use]
+pub fn before_key(bot: BotId, plugin: &PluginName, conversation: &Conversation) -> Vec<u8> {
+    under(KIND_BEFORE, bot, plugin, conversation)
+}
+
+/// Every state of a plugin that is kept as it was before a trial.
+#[must_use]
+pub fn before_prefix(bot: BotId, plugin: &PluginName) -> Vec<u8> {
+    let mut key = prefix(KIND_BEFORE, bot);
+    push_plugin(&mut key, plugin);
+    key
+}
+
 /// Every state of a plugin.
 #[must_use]
 pub fn plugin_prefix(bot: BotId, plugin: &PluginName) -> Vec<u8> {
     let mut key = prefix(KIND, bot);
     push_plugin(&mut key, plugin);
     key
+}
+
+/// Every state of a bot, and every one that is kept, aside or as it was before a trial.
+#[must_use]
+pub fn bot_prefixes(bot: BotId) -> [Vec<u8>; 3] {
+    [prefix(KIND, bot), prefix(KIND_ASIDE, bot), prefix(KIND_BEFORE, bot)]
+}
+
+/// Everything that a plugin has in a chat, by whatever strategy, below one of [`bot_prefixes`]. What follows in a key
+/// does not name the chat again, and the prefixes of two chats correspond in their order.
+#[must_use]
+pub fn chat_prefixes(below: &[u8], plugin: &PluginName, chat: ChatId) -> Vec<Vec<u8>> {
+    let users = [None, Some(UserId(0))];
+    let threads = [None, Some(ThreadId(0))];
+    let conversations = users
+        .into_iter()
+        .flat_map(|user| threads.into_iter().map(move |thread| Conversation { chat: Some(chat), user, thread }));
+    conversations
+        .map(|conversation| {
+            let mut key = below.to_vec();
+            push_plugin(&mut key, plugin);
+            // The mask and the chat, which stands before the other parts.
+            key.extend_from_slice(&conversation.encode()[..9]);
+            key
+        })
+        .collect()
 }
 
 fn under(kind: u8, bot: BotId, plugin: &PluginName, conversation: &Conversation) -> Vec<u8> {

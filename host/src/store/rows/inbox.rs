@@ -3,12 +3,13 @@
 //! The lane stands before the number, so that the events of one lane lie together in order and memory
 //! need hold no more than the lanes' names.
 
-use super::{BotId, Deserialize, Lane, PluginName, Serialize, Unreadable, decode, encode, prefix};
+use super::fsm::StateRow;
+use super::{BotId, Deserialize, EventLane, Lane, PluginName, Serialize, Unreadable, decode, encode, prefix};
 use crate::domain::Conversation;
 
 const KIND: u8 = b'i';
-/// Kind, bot, lane and number.
-const KEY_LENGTH: usize = 1 + 8 + 9 + 8;
+/// Kind and bot.
+const LANE_AT: usize = 1 + 8;
 
 /// An event that waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,6 +20,8 @@ pub struct InboxRow {
     pub not_before: u64,
     /// Unix milliseconds at which it was accepted.
     pub received: u64,
+    /// Its album was offered whole and not taken, so it is handled by itself.
+    pub alone: bool,
     /// The event itself.
     pub event: StoredEvent,
 }
@@ -42,6 +45,22 @@ pub enum StoredEvent {
         payload: Vec<u8>,
         /// Unix milliseconds at which it was due.
         due: u64,
+    },
+    /// The next event, of another lane, is a user's order to end a conversation. What is in its way is ended first.
+    Cancel {
+        /// The lane of that event; its number is the next one.
+        lane: EventLane,
+        /// The plugin whose handler was ended for it, so far.
+        ended: Option<PluginName>,
+    },
+    /// A state whose time to live is over.
+    Expired {
+        /// Whose.
+        plugin: PluginName,
+        /// Where.
+        conversation: Conversation,
+        /// What it was.
+        state: StateRow,
     },
 }
 
@@ -72,6 +91,12 @@ mod bytes_field {
 }
 
 impl InboxRow {
+    /// An event that was just accepted.
+    #[must_use]
+    pub fn new(event: StoredEvent, received: u64) -> Self {
+        Self { attempts: 0, not_before: 0, received, alone: false, event }
+    }
+
     /// The stored form.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -93,9 +118,17 @@ pub fn bot_prefix(bot: BotId) -> Vec<u8> {
     prefix(KIND, bot)
 }
 
+/// Every event of a place, whatever lanes it has.
+#[must_use]
+pub fn place_prefix(bot: BotId, place: Lane) -> Vec<u8> {
+    let mut key = prefix(KIND, bot);
+    key.extend_from_slice(&place.encode());
+    key
+}
+
 /// Every event of a lane; an `Append` adds the number.
 #[must_use]
-pub fn lane_prefix(bot: BotId, lane: Lane) -> Vec<u8> {
+pub fn lane_prefix(bot: BotId, lane: EventLane) -> Vec<u8> {
     let mut key = prefix(KIND, bot);
     key.extend_from_slice(&lane.encode());
     key
@@ -103,7 +136,7 @@ pub fn lane_prefix(bot: BotId, lane: Lane) -> Vec<u8> {
 
 /// One event.
 #[must_use]
-pub fn key(bot: BotId, lane: Lane, number: u64) -> Vec<u8> {
+pub fn key(bot: BotId, lane: EventLane, number: u64) -> Vec<u8> {
     let mut key = lane_prefix(bot, lane);
     key.extend_from_slice(&number.to_be_bytes());
     key
@@ -111,9 +144,10 @@ pub fn key(bot: BotId, lane: Lane, number: u64) -> Vec<u8> {
 
 /// Lane and number of a key that [`key`] made.
 #[must_use]
-pub fn parse_key(key: &[u8]) -> Option<(Lane, u64)> {
-    if key.len() != KEY_LENGTH || key.first() != Some(&KIND) {
+pub fn parse_key(key: &[u8]) -> Option<(EventLane, u64)> {
+    if key.first() != Some(&KIND) {
         return None;
     }
-    Some((Lane::decode(key.get(9..18)?)?, super::number_of(key)?))
+    let lane = key.get(LANE_AT..key.len().checked_sub(8)?)?;
+    Some((EventLane::decode(lane)?, super::number_of(key)?))
 }

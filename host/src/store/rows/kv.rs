@@ -48,6 +48,12 @@ impl ValueRow {
     }
 }
 
+/// Every value of a bot.
+#[must_use]
+pub fn bot_prefix(bot: BotId) -> Vec<u8> {
+    prefix(KIND, bot)
+}
+
 /// Every value of a plugin in a scope; the plugin's key follows.
 #[must_use]
 pub fn scope_prefix(bot: BotId, plugin: &PluginName, scope: Scope) -> Vec<u8> {

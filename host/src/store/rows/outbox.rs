@@ -1,5 +1,6 @@
 //! API calls that are committed and not yet delivered: `o bot lane number`.
 
+use super::file::Attached;
 use super::{BotId, Deserialize, Lane, PluginName, Serialize, Unreadable, decode, encode, prefix};
 
 const KIND: u8 = b'o';
@@ -25,6 +26,17 @@ pub enum Delivery {
     AtMostOnce,
 }
 
+/// What becomes of a call whose markup Telegram can't read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fallback {
+    /// It is refused.
+    None,
+    /// It is made once more, without markup.
+    Plain,
+    /// This is that once more.
+    Tried,
+}
+
 /// A call that waits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutboxRow {
@@ -40,8 +52,6 @@ pub struct OutboxRow {
     pub priority: Priority,
     /// Failed attempts so far.
     pub attempts: u32,
-    /// Unix milliseconds before which it must not be tried (flood control); 0 for at once.
-    pub not_before: u64,
     /// Unix milliseconds at which it was asked for: the start of its age.
     pub queued: u64,
     /// What becomes of it when its outcome is unknown.
@@ -49,6 +59,12 @@ pub struct OutboxRow {
     /// Which process has begun to make it, by a number of that process's own; 0 while nobody has. Only kept for
     /// calls that are made at most once.
     pub begun: u64,
+    /// The files that it carries.
+    pub files: Vec<Attached>,
+    /// What becomes of it when its markup can't be read.
+    pub fallback: Fallback,
+    /// It goes on with the text of the call before it in its lane: without that it is not to be made.
+    pub follows: bool,
 }
 
 impl OutboxRow {

@@ -59,6 +59,14 @@ pub fn bot_prefix(bot: BotId) -> Vec<u8> {
     prefix(KIND, bot)
 }
 
+/// One of them.
+#[must_use]
+pub fn key(bot: BotId, number: u64) -> Vec<u8> {
+    let mut key = bot_prefix(bot);
+    key.extend_from_slice(&number.to_be_bytes());
+    key
+}
+
 /// The number of a key of this kind, which no other row has.
 #[must_use]
 pub fn parse_key(key: &[u8]) -> Option<u64> {

@@ -248,6 +248,8 @@ fn gateways_and_portals_are_no_refusals() {
     for status in [200, 400, 401, 403, 404, 407, 418] {
         check(status, html, &format!("bad_answer sendMessage: {}", not_json.replace("{}", &status.to_string())));
     }
+    // A list whose parts stand where an answer's fields would.
+    check(200, "[1,2]", &format!("bad_answer sendMessage: {}", not_json.replace("{}", "200")));
     check(200, "", "bad_answer sendMessage: the answer (status 200) can't be read: it is empty");
     check(
         302,

@@ -5,8 +5,10 @@
 
 use botyard_sdk::prelude::*;
 
-#[plugin(catalogs = "locales", methods = ["sendMessage", "deleteMessage", "getChatMember"])]
+#[plugin(catalogs = "locales", methods = [api::SendMessage, api::DeleteMessage, api::GetChatMember])]
 mod plugin_name {
+    use api::{ChatMember, DeleteMessage, GetChatMember};
+
     #[command("start", "rules", help = "help-rules")]
     fn rules(ctx: &mut Ctx) -> Result<(), Error> {
         let rules: Option<String> = ctx.storage().chat().get("rules")?;
@@ -29,10 +31,11 @@ mod plugin_name {
 
     #[text(r"(?i)https?://|t\.me/")]
     fn link(ctx: &mut Ctx) -> Result<Handled, Error> {
+        let Some(message) = ctx.message_id() else { return Ok(Pass) };
         if ctx.chat_type() == "private" || is_admin(ctx)? {
             return Ok(Pass);
         }
-        ctx.enqueue("deleteMessage", json!({ "chat_id": ctx.chat_id(), "message_id": ctx.message_id() }))?;
+        ctx.queue(DeleteMessage::new(ctx.here(), message));
         ctx.reply(t!(ctx, "no-links", name = ctx.user().first_name; "{$name}, no links here, please."));
         Ok(Done)
     }
@@ -42,8 +45,8 @@ mod plugin_name {
         if ctx.chat_type() == "private" {
             return Ok(true);
         }
-        let member = ctx.call("getChatMember", json!({ "chat_id": ctx.chat_id(), "user_id": ctx.user_id() }))?;
-        Ok(matches!(member["status"].as_str(), Some("creator" | "administrator")))
+        let member = ctx.ask(GetChatMember::new(ctx.here(), ctx.user().id))?;
+        Ok(matches!(member, ChatMember::Owner(_) | ChatMember::Administrator(_)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use botyard_sdk::prelude::*;
 
-#[plugin(catalogs = "locales", methods = ["sendMessage"])]
+#[plugin(catalogs = "locales", methods = [api::SendMessage])]
 mod plugin_name {
     #[command("start", help = "help-start")]
     fn start(ctx: &mut Ctx) {

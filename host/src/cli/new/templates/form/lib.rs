@@ -1,11 +1,12 @@
 //! Asks for a name and an age, one after the other.
 //!
 //! Where a conversation is, and what was said so far, is the `Form` enum. The host keeps its value between the messages,
-//! through restarts and new versions of this plugin.
+//! through restarts and new versions of this plugin. /cancel ends a conversation by itself, with the text `cancelled` from
+//! the catalog.
 
 use botyard_sdk::prelude::*;
 
-#[plugin(catalogs = "locales", methods = ["sendMessage"])]
+#[plugin(catalogs = "locales", methods = [api::SendMessage])]
 mod plugin_name {
     #[derive(State, Serialize, Deserialize, Default)]
     #[state(version = 1, key = "user_in_chat", ttl = "7d")]
@@ -24,10 +25,10 @@ mod plugin_name {
         ctx.goto(Form::Name)
     }
 
-    #[command("cancel", help = "help-cancel")]
-    fn cancel(ctx: &mut Ctx<Form>) -> Handled {
-        ctx.reply(t!(ctx, "cancelled"; "Cancelled."));
-        ctx.exit()
+    /// The time to live is over, and the last question was not answered.
+    #[expired(state = Form::Age { .. })]
+    fn too_late(ctx: &mut Ctx<Form>) {
+        ctx.reply(t!(ctx, "too-late"; "You did not say how old you are. /start begins anew."));
     }
 
     #[state(Form::Name)]

@@ -4,13 +4,9 @@
 
 use botyard_sdk::prelude::*;
 
-#[plugin(catalogs = "locales", methods = ["sendMessage", "answerInlineQuery"])]
+#[plugin(catalogs = "locales", methods = [api::SendMessage, api::AnswerInlineQuery])]
 mod plugin_name {
-    #[derive(Deserialize)]
-    struct Query {
-        id: String,
-        query: String,
-    }
+    use api::InlineQueryResultArticle;
 
     #[command("start", help = "help-start")]
     fn start(ctx: &mut Ctx) {
@@ -18,30 +14,23 @@ mod plugin_name {
     }
 
     #[on("inline_query")]
-    fn suggest(ctx: &mut Ctx) -> Result<Handled, Error> {
-        let Some(Query { id, query }) = ctx.part() else { return Ok(Pass) };
+    fn suggest(ctx: &mut Ctx) {
+        let query = ctx.telegram().inline_query().map(|query| query.query()).unwrap_or_default();
         let ways = [
             ("upper", t!(ctx, "upper"; "UPPER CASE"), query.to_uppercase()),
             ("lower", t!(ctx, "lower"; "lower case"), query.to_lowercase()),
             ("reverse", t!(ctx, "reverse"; "backwards"), query.chars().rev().collect()),
         ];
-        let results: Vec<Value> = ways
-            .into_iter()
-            .filter(|(_, _, text)| !text.trim().is_empty())
-            .map(|(id, title, text)| {
-                json!({
-                    "type": "article", "id": id, "title": title, "description": text,
-                    "input_message_content": { "message_text": text },
-                })
-            })
-            .collect();
-        ctx.enqueue("answerInlineQuery", json!({ "inline_query_id": id, "results": results, "cache_time": 0 }))?;
-        Ok(Done)
+        let results = ways.into_iter().filter(|(_, _, text)| !text.trim().is_empty()).map(|(id, title, text)| {
+            InlineQueryResultArticle::new(id, title, text.as_str()).description(text)
+        });
+        ctx.answer_inline(results);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use botyard_sdk::json;
     use botyard_sdk::test::Bot;
 
     use super::plugin_name::Plugin;
@@ -49,5 +38,12 @@ mod tests {
     #[test]
     fn says_how_it_is_used() {
         assert_eq!(Bot::<Plugin>::new().text("/start").texts(), ["Write my name and a text in any chat."]);
+    }
+
+    #[test]
+    fn a_query_has_three_answers() {
+        let query = json!({ "id": "1", "from": { "id": 7, "first_name": "Alice" }, "query": "Tea", "offset": "" });
+        let asked = Bot::<Plugin>::new().receive("inline_query", query);
+        assert_eq!(asked.calls[0].1["results"].as_array().map(Vec::len), Some(3));
     }
 }

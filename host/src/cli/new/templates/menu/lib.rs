@@ -5,7 +5,7 @@
 
 use botyard_sdk::prelude::*;
 
-#[plugin(catalogs = "locales", methods = ["sendMessage", "editMessageText", "answerCallbackQuery"])]
+#[plugin(catalogs = "locales", methods = [api::SendMessage, api::EditMessageText])]
 mod plugin_name {
     #[command("start", "menu", help = "help-menu")]
     fn open(ctx: &mut Ctx) {
@@ -13,6 +13,7 @@ mod plugin_name {
         ctx.reply(t!(ctx, "question"; "What would you like?")).keyboard(keyboard);
     }
 
+    /// The press itself is answered by the host; `ctx.answer_callback` would show a text with it.
     #[callback("menu:")]
     fn press(ctx: &mut Ctx) {
         match ctx.callback_data().trim_start_matches("menu:") {
@@ -28,8 +29,6 @@ mod plugin_name {
                 ctx.edit(t!(ctx, "closed"; "Closed."));
             }
         }
-        // Until a press is answered, Telegram shows it as under way.
-        ctx.answer_callback("");
     }
 
     fn main_page(ctx: &Ctx) -> InlineKeyboard {
@@ -47,9 +46,9 @@ mod tests {
     use super::plugin_name::Plugin;
 
     #[test]
-    fn a_press_edits_the_message_and_is_answered() {
+    fn a_press_edits_the_message() {
         let pressed = Bot::<Plugin>::new().press("menu:about");
         let methods: Vec<_> = pressed.calls.iter().map(|(method, _)| method.as_str()).collect();
-        assert_eq!(methods, ["editMessageText", "answerCallbackQuery"]);
+        assert_eq!(methods, ["editMessageText"]);
     }
 }

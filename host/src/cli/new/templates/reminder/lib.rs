@@ -1,11 +1,23 @@
-//! Reminds people: `/remind 10m the tea`.
+//! Reminds people: `/remind 10m the tea`, or `/daily the plants` at nine every morning.
 //!
 //! A timer survives restarts and new versions of this plugin, and comes back to its own chat.
 
 use botyard_sdk::prelude::*;
 
-#[plugin(catalogs = "locales", methods = ["sendMessage"])]
+#[plugin(catalogs = "locales", methods = [api::SendMessage])]
 mod plugin_name {
+    #[derive(Deserialize)]
+    #[serde(default)]
+    struct Config {
+        zone: String,
+    }
+
+    impl Default for Config {
+        fn default() -> Self {
+            Self { zone: "UTC".to_owned() }
+        }
+    }
+
     #[command("start", help = "help-start")]
     fn start(ctx: &mut Ctx) {
         ctx.reply(t!(ctx, "usage"; "Like this: /remind 10m the tea. There are s, m, h and d."));
@@ -18,21 +30,26 @@ mod plugin_name {
             ctx.reply(t!(ctx, "usage"; "Like this: /remind 10m the tea. There are s, m, h and d."));
             return Ok(());
         };
-        let timer = ctx.after("reminder", delay, what)?;
-        ctx.storage().chat().set("last", &timer)?;
+        ctx.after("reminder", delay, what)?;
         ctx.reply(t!(ctx, "set", time = time; "In {$time}, then. /forget takes it back."));
         Ok(())
     }
 
-    #[command("forget", help = "help-forget")]
-    fn forget(ctx: &mut Ctx) -> Result<(), Error> {
-        let last = ctx.storage().chat().get("last")?;
-        if last.is_some_and(|timer| ctx.cancel(timer)) {
-            ctx.reply(t!(ctx, "forgotten"; "Forgotten."));
-        } else {
-            ctx.reply(t!(ctx, "nothing"; "There is nothing to forget."));
-        }
+    /// The time zone is the operator's choice, in `bot.toml`: `config = { zone = "Asia/Tashkent" }`.
+    #[command("daily", help = "help-daily")]
+    fn daily(ctx: &mut Ctx) -> Result<(), Error> {
+        let Config { zone } = ctx.config()?;
+        ctx.cron("reminder", "0 9 * * *", &zone).payload(ctx.args()).set()?;
+        ctx.reply(t!(ctx, "daily"; "Every day at nine, then. /forget takes it back."));
         Ok(())
+    }
+
+    #[command("forget", help = "help-forget")]
+    fn forget(ctx: &mut Ctx) {
+        match ctx.cancel_named("reminder") {
+            0 => ctx.reply(t!(ctx, "nothing"; "There is nothing to forget.")),
+            _ => ctx.reply(t!(ctx, "forgotten"; "Forgotten.")),
+        };
     }
 
     #[timer("reminder")]

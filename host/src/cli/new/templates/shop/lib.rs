@@ -5,7 +5,7 @@
 
 use botyard_sdk::prelude::*;
 
-#[plugin(catalogs = "locales", methods = ["sendMessage", "editMessageText", "answerCallbackQuery"])]
+#[plugin(catalogs = "locales", methods = [api::SendMessage, api::EditMessageText, api::AnswerCallbackQuery])]
 mod plugin_name {
     const GOODS: [(&str, u32); 3] = [("tea", 4), ("coffee", 6), ("honey", 9)];
 
@@ -50,7 +50,6 @@ mod plugin_name {
     #[callback("basket")]
     fn look(ctx: &mut Ctx) -> Result<(), Error> {
         let basket = basket(ctx)?;
-        ctx.answer_callback("");
         if basket.is_empty() {
             ctx.reply(t!(ctx, "empty"; "The basket is empty."));
             return Ok(());
@@ -66,7 +65,6 @@ mod plugin_name {
     #[callback("order")]
     fn order(ctx: &mut Ctx) -> Result<(), Error> {
         let basket = basket(ctx)?;
-        ctx.answer_callback("");
         // A second press finds nothing to order any more.
         if !basket.is_empty() {
             let number = ctx.storage().plugin().increment("orders", 1)?;

@@ -1,0 +1,77 @@
+//! Events that the host itself has made for one plugin: a timer that rang, a state that has ended.
+
+use super::routes::Routes;
+use super::run::{Context, Failure};
+use crate::domain::BotId;
+use crate::plugin::{self, Invocation};
+use crate::store::rows::fsm::{self, StateRow};
+use crate::store::rows::inbox::StoredEvent;
+use crate::store::rows::timer;
+use crate::store::{self, Tx};
+
+impl Context {
+    /// Runs the plugin that the event is for. `tx` holds the end of the event.
+    pub(super) async fn run_own(
+        &self,
+        event: &StoredEvent,
+        attempts: u32,
+        routes: &Routes,
+        mut invocation: Invocation,
+        mut tx: Tx,
+    ) -> Result<Result<Tx, Failure>, store::Error> {
+        let (name, mut conversation, what) = match event {
+            StoredEvent::Update(_) | StoredEvent::Cancel { .. } => unreachable!("it is no plugin's own"),
+            StoredEvent::Timer { plugin, conversation, .. } => (plugin, *conversation, "set this timer"),
+            StoredEvent::Expired { plugin, conversation, .. } => (plugin, *conversation, "had this state"),
+        };
+        conversation.chat = self.current_chat(&mut tx, conversation.chat)?;
+        let Some(version) = routes.find(name, &conversation, attempts) else {
+            return Ok(Err(Failure::of_host(format!("plugin `{name}`, which {what}, is not configured"))));
+        };
+        if self.must_wait(name, invocation.id) {
+            return Ok(Err(Failure::paused(name)));
+        }
+        invocation.conversation = conversation;
+        match event {
+            StoredEvent::Update(_) | StoredEvent::Cancel { .. } => {}
+            StoredEvent::Timer { id, name, payload, due, .. } => {
+                invocation.event = plugin::Event::Timer(plugin::Timer {
+                    id: *id,
+                    name: name.clone(),
+                    payload: payload.clone(),
+                    due: *due,
+                });
+            }
+            StoredEvent::Expired { state, .. } => {
+                // Recorded as read: if it is set while this runs, it has not ended.
+                let current = tx.get(&fsm::key(self.bot, name, &conversation))?;
+                let current = current.and_then(|value| StateRow::decode(&value).ok());
+                if current.is_some_and(|current| !current.is_expired(invocation.now)) {
+                    metrics::counter!("botyard_events_total", "outcome" => "expired").increment(1);
+                    return Ok(Ok(tx));
+                }
+                invocation.event = plugin::Event::Expired(plugin::State {
+                    name: state.name.clone(),
+                    version: state.version,
+                    bytes: state.bytes.clone(),
+                });
+            }
+        }
+        if let Some(key) = end_of(self.bot, event) {
+            tx.delete(key);
+        }
+        let (tx, result) = self.run(&version, &mut invocation, tx, false).await;
+        if result.is_ok() {
+            metrics::counter!("botyard_events_total", "outcome" => "handled").increment(1);
+        }
+        Ok(result.map(|_| tx))
+    }
+}
+
+/// What ends with an event, besides itself.
+pub(super) fn end_of(bot: BotId, event: &StoredEvent) -> Option<Vec<u8>> {
+    match event {
+        StoredEvent::Timer { plugin, id, .. } => Some(timer::waiting_key(bot, plugin, *id)),
+        StoredEvent::Update(_) | StoredEvent::Cancel { .. } | StoredEvent::Expired { .. } => None,
+    }
+}
