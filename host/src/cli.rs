@@ -5,21 +5,31 @@
 //! exit code says which kind of failure it was. Nothing that is printed shows a secret.
 #![allow(clippy::print_stderr, reason = "the last words of a command go to the terminal, not to the log")]
 
+mod bot;
 mod broadcast;
 mod build;
+mod call;
+mod capture;
 mod chats;
 mod check;
+mod completions;
 mod dead;
+mod dev;
+mod doctor;
 mod exit;
 mod hand;
 mod inspect;
 mod jobs;
 mod logging;
+mod new;
 mod plugin;
+mod routes;
 mod run;
+mod scratch;
 mod state;
 mod store;
 mod table;
+mod test;
 #[cfg(test)]
 mod tests;
 mod unknown;
@@ -42,7 +52,12 @@ botyard fetches a bot's updates and hands each one to a plugin: a small .wasm fi
 conversations and presses buttons. It keeps every update on disk until it is handled, repeats what failed, keeps to
 Telegram's limits, and swaps plugins while the bot runs.";
 
-const MORE: &str = "Two commands to begin with:
+const MORE: &str = "To begin with a plugin:
+  botyard new tea           Make a folder with a plugin that works, its tests, and a bot.toml; then, in that folder:
+  botyard dev               Chat with it in a browser, without a token and without a network; every change of the source
+                            is live as soon as it is saved.
+
+To run a bot:
   botyard run --simulator   Run the bot without a token and without a network: the host plays Telegram itself and
                             prints the address of a page in which you chat with the bot.
   botyard run               Run it on Telegram, with a token from @BotFather in the variable BOT_TOKEN.
@@ -78,6 +93,11 @@ struct Cli {
 enum Command {
     Run(run::Run),
     Check(check::Check),
+    New(new::New),
+    Dev(dev::Dev),
+    Test(test::Test),
+    Call(call::Call),
+    Routes(routes::Show),
     Build(build::Build),
     Plugin(plugin::Plugin),
     Broadcast(broadcast::Broadcast),
@@ -88,6 +108,20 @@ enum Command {
     Store(store::Store),
     Unknown(unknown::Unknown),
     Webhook(webhook::Webhook),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+}
+
+impl Command {
+    /// What is logged unless somebody says otherwise: those who tell all that matters themselves log no more than the
+    /// panics of the host.
+    fn log(&self) -> &'static str {
+        match self {
+            Self::Test(_) | Self::Call(_) | Self::Routes(_) | Self::Doctor(_) => "off,botyard::cli=error",
+            Self::Dev(_) => "warn,plugin=debug,botyard::app=info",
+            _ => "info",
+        }
+    }
 }
 
 /// Which configuration.
@@ -117,9 +151,14 @@ struct BotConfig {
 impl BotConfig {
     /// The configuration as it concerns the bot.
     fn load(&self, options: LoadOptions) -> anyhow::Result<Config> {
-        let (config, bot) = self.load_all(options)?;
+        self.choose(&self.file.load(options)?)
+    }
+
+    /// A configuration of all bots as it concerns the bot.
+    fn choose(&self, config: &Config) -> anyhow::Result<Config> {
+        let bot = self.named(config)?;
         if bot.is_none() && config.bots.len() > 1 {
-            let names = names(&config);
+            let names = names(config);
             return Err(WrongArgument(format!("there are several bots, {names}: say which one with --bot NAME")).into());
         }
         let name = bot.unwrap_or_else(|| config.name.clone());
@@ -129,12 +168,17 @@ impl BotConfig {
     /// The configuration of all bots, and the one of them that was named.
     fn load_all(&self, options: LoadOptions) -> anyhow::Result<(Config, Option<BotName>)> {
         let config = self.file.load(options)?;
+        let bot = self.named(&config)?;
+        Ok((config, bot))
+    }
+
+    fn named(&self, config: &Config) -> anyhow::Result<Option<BotName>> {
         let bot = self.bot.as_ref().map(|name| BotName::new(name));
         if let Some(name) = bot.as_ref().filter(|name| !config.bots.contains_key(*name)) {
-            let names = names(&config);
+            let names = names(config);
             return Err(WrongArgument(format!("there is no bot `{name}` in the configuration, but {names}")).into());
         }
-        Ok((config, bot))
+        Ok(bot)
     }
 }
 
@@ -146,9 +190,14 @@ fn names(config: &Config) -> String {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let done = logging::start(&cli.logging).and_then(|()| match cli.command {
+    let done = logging::start(&cli.logging, cli.command.log()).and_then(|()| match cli.command {
         Command::Run(run) => run.run(),
         Command::Check(check) => check.run(),
+        Command::New(new) => new.run(),
+        Command::Dev(dev) => dev.run(),
+        Command::Test(test) => test.run(),
+        Command::Call(call) => call.run(),
+        Command::Routes(routes) => routes.run(),
         Command::Build(build) => build.run(),
         Command::Plugin(plugin) => plugin.run(),
         Command::Broadcast(broadcast) => broadcast.run(),
@@ -159,6 +208,8 @@ pub fn main() -> ExitCode {
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
         Command::Webhook(webhook) => webhook.run(),
+        Command::Doctor(doctor) => doctor.run(),
+        Command::Completions(completions) => completions.run(),
     });
     let exit = done.unwrap_or_else(|error| {
         eprintln!("error: {}", redact(&exit::explain(&error)));
@@ -176,4 +227,10 @@ fn say(text: &str) {
 /// Tells of progress.
 fn tell(text: &str) {
     eprintln!("{}", redact(text));
+}
+
+/// Whether results may be coloured.
+fn is_coloured() -> bool {
+    use std::io::IsTerminal as _;
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

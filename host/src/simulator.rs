@@ -78,6 +78,8 @@ pub struct SimulatorSettings {
     pub messages_per_chat: usize,
     /// Slow down polls that repeat an offset within three seconds, as Telegram does.
     pub throttle_polls: bool,
+    /// Whoever puts the simulated clock ahead moves this process's clock along: for the bot that runs in it.
+    pub moves_clock: bool,
     /// Play a local server, run with `--local`: it takes files of up to 2,000 MB, and `getFile` puts them here and answers
     /// with their paths.
     pub local_files: Option<PathBuf>,
@@ -109,6 +111,7 @@ impl Default for SimulatorSettings {
             queue_limit: limits.queue,
             messages_per_chat: limits.messages_per_chat,
             throttle_polls: limits.throttle_polls,
+            moves_clock: false,
             local_files: limits.local_files,
             webhook_second: limits.webhook_second,
         }
@@ -162,7 +165,7 @@ impl Simulator {
         let refused = |source| Error::Listen { addr: settings.listen, source };
         let listener = TcpListener::bind(settings.listen).await.map_err(refused)?;
         let addr = listener.local_addr().map_err(refused)?;
-        let hub = Hub::new(world, settings.token);
+        let hub = Hub::new(world, settings.token, settings.moves_clock);
         let (stop, stopped) = watch::channel(false);
         let saver = path.map(|path| tokio::spawn(persist::keep_saved(hub.clone(), path, stopped.clone())));
         tokio::spawn(webhook::deliver(hub.clone(), stopped.clone()));
@@ -274,6 +277,25 @@ impl Simulator {
     }
 
     // What the bot did.
+
+    /// Everybody.
+    #[must_use]
+    pub fn users(&self) -> Vec<User> {
+        self.hub().look().users.values().cloned().collect()
+    }
+
+    /// All chats, without their messages.
+    #[must_use]
+    pub fn chats(&self) -> Vec<Chat> {
+        let world = self.hub().look();
+        let without_messages = |chat: &Chat| Chat {
+            username: chat.username.clone(),
+            admins: chat.admins.clone(),
+            topics: chat.topics.clone(),
+            ..Chat::new(chat.id, chat.kind, &chat.title, &chat.members)
+        };
+        world.chats.values().map(without_messages).collect()
+    }
 
     /// The messages of a chat, the oldest first.
     #[must_use]
@@ -429,7 +451,7 @@ impl Simulator {
 
     /// Puts the simulated clock ahead: updates and queries get old.
     pub fn advance_clock(&self, by: Duration) {
-        self.hub().world().clock_ahead += by.as_secs() as i64;
+        self.hub().advance_clock(i64::try_from(by.as_secs()).unwrap_or(i64::MAX));
     }
 
     /// Lets update ids go on at another number, lower ones too, as Telegram does after a quiet week.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::app::plugin_settings;
-use crate::config::{Config, Pin, Plugin};
+use crate::config::{Config, I18n, Pin, Plugin};
 use crate::domain::PluginName;
 use crate::plugin::{self, Engine, EngineSettings, HttpClient, Lock, Settings};
 
@@ -33,14 +33,25 @@ pub(super) struct Inspector {
 impl Inspector {
     /// Loads a plugin as the host would, if `bot.lock` lets it in.
     pub(super) fn inspect(&mut self, name: &PluginName, plugin: &Plugin, config: &Config) -> Result<Summary, String> {
-        let wasm = plugin::read_file(&plugin.path).map_err(|error| unreadable(&error))?;
-        let settings = plugin_settings(plugin, &config.i18n);
-        let loaded = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
+        let (wasm, loaded) = self.load(name, plugin, &config.i18n)?;
         let strict = plugin.pin == Pin::Hash;
         Lock::read(&config.file)
             .and_then(|lock| lock.check(name.as_str(), strict, &plugin::file_hash(&wasm), &loaded.rights))
             .map_err(|error| error.to_string())?;
         Ok(summary(&wasm, &loaded))
+    }
+
+    /// The plugin's file, and the plugin itself, loaded as the host would.
+    pub(super) fn load(
+        &mut self,
+        name: &PluginName,
+        plugin: &Plugin,
+        i18n: &I18n,
+    ) -> Result<(Vec<u8>, Arc<plugin::Plugin>), String> {
+        let wasm = plugin::read_file(&plugin.path).map_err(|error| unreadable(&error))?;
+        let settings = plugin_settings(plugin, i18n);
+        let loaded = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
+        Ok((wasm, loaded))
     }
 
     /// Loads a file as a plugin without any settings.
@@ -72,7 +83,7 @@ impl Inspector {
     fn engine(&mut self) -> Result<&Engine, String> {
         if self.engine.is_none() {
             // Nothing is kept: a check leaves no trace.
-            let settings = EngineSettings { max_runs: 1, cache_dir: None, http: HttpClient::new([]) };
+            let settings = EngineSettings { max_runs: 1, cache_dir: None, http: HttpClient::closed() };
             self.engine = Some(Engine::new(settings).map_err(|error| error.to_string())?);
         }
         Ok(self.engine.as_ref().expect("it was just made"))

@@ -25,6 +25,7 @@ use super::expiry as expiry_task;
 use super::hot::HotKeys;
 use super::offer::Offered;
 use super::own;
+use super::rehearse::{self, Witness};
 use super::routes::{Routes, Version};
 use super::{Notice, age};
 use crate::backoff;
@@ -75,6 +76,7 @@ pub(super) struct Context {
     pub(super) expiry: Arc<expiry_task::Alarm>,
     /// Told when jobs were queued or cancelled, or may go on.
     pub(super) jobs_changed: Arc<Notify>,
+    pub(super) witness: Witness,
 }
 
 /// How a lane's turn ended.
@@ -247,7 +249,7 @@ impl Context {
         let mut contended = BTreeSet::new();
         loop {
             let guards = self.hot.lock(&contended).await;
-            let mut tx = match self.run_plugins(head, row, album).await? {
+            let mut tx = match self.run_plugins(head, row, album, unix_millis()).await? {
                 Ok(Offered::Settled(tx)) => tx,
                 Ok(Offered::Split) => match album {
                     Some(album) => self.split_album(head, row, album)?,
@@ -297,6 +299,7 @@ impl Context {
         self.claims.set_run(invocation.id, Some(run));
         let report = plugin.run(invocation, tx, self.outbound.clone()).await;
         self.claims.set_run(invocation.id, None);
+        rehearse::note(&self.witness, plugin, invocation, &report, observes);
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
         }
@@ -470,7 +473,7 @@ impl Context {
         self.journals.lock().unwrap_or_else(PoisonError::into_inner).insert((event, observes), journal);
     }
 
-    fn forget_journal(&self, event: u64) {
+    pub(super) fn forget_journal(&self, event: u64) {
         let mut journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
         journals.remove(&(event, false));
         journals.remove(&(event, true));

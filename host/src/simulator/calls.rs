@@ -23,6 +23,9 @@ pub struct Call {
     pub params: Arc<Map<String, Value>>,
     /// When it arrived, in Unix milliseconds of the machine's clock.
     pub at: i64,
+    /// Why it was refused, in Telegram's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 fn as_object<S: Serializer>(params: &Arc<Map<String, Value>>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -51,7 +54,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn record(&mut self, method: &str, params: &Arc<Map<String, Value>>, keep: bool) {
+    pub(super) fn record(&mut self, method: &str, params: &Arc<Map<String, Value>>, keep: bool) -> u64 {
         self.total += 1;
         if let Some(count) = self.by_method.get_mut(method) {
             *count += 1;
@@ -61,10 +64,18 @@ impl Calls {
         }
         if keep {
             let at = super::world::unix_millis();
-            self.kept.push_back(Call { number: self.total, method: method.to_owned(), params: params.clone(), at });
+            let (method, params) = (method.to_owned(), params.clone());
+            self.kept.push_back(Call { number: self.total, method, params, at, refused: None });
             if self.kept.len() > KEEP {
                 self.kept.pop_front();
             }
+        }
+        self.total
+    }
+
+    pub(super) fn refused(&mut self, number: u64, why: &str) {
+        if let Ok(place) = self.kept.binary_search_by_key(&number, |call| call.number) {
+            self.kept[place].refused = Some(why.to_owned());
         }
     }
 

@@ -10,6 +10,7 @@ use super::faults::{Action, Fault, Faults, Rule};
 use super::params::Params;
 use super::poll;
 use super::world::{Signals, World};
+use crate::clock;
 
 /// See the module.
 pub(super) struct Hub {
@@ -20,15 +21,29 @@ pub(super) struct Hub {
     pub(super) signals: Signals,
     /// The only token that is accepted, if not all are.
     token: Option<String>,
+    /// Whether the process's clock goes with the simulated one.
+    moves_clock: bool,
     /// Something may have to be saved.
     pub(super) changed: Notify,
 }
 
 impl Hub {
-    pub(super) fn new(world: World, token: Option<String>) -> Arc<Self> {
+    pub(super) fn new(world: World, token: Option<String>, moves_clock: bool) -> Arc<Self> {
         let signals = world.signals.clone();
         let (faults, faulty, changed) = Default::default();
-        Arc::new(Self { world: Mutex::new(world), faults, faulty, signals, token, changed })
+        let hub = Self { world: Mutex::new(world), faults, faulty, signals, token, moves_clock, changed };
+        // It may have been put ahead before the last stop.
+        hub.advance_clock(0);
+        Arc::new(hub)
+    }
+
+    /// Puts the simulated clock ahead.
+    pub(super) fn advance_clock(&self, seconds: i64) {
+        let mut world = self.world();
+        world.clock_ahead = world.clock_ahead.saturating_add(seconds);
+        if self.moves_clock {
+            clock::set_ahead(world.clock_ahead);
+        }
     }
 
     /// The world, for a moment. Never held across an await.
@@ -60,18 +75,24 @@ impl Hub {
         self.faults().rules.clone()
     }
 
-    /// Notes a call that arrived, and says what shall go wrong with it.
-    pub(super) fn arrived(&self, method: &str, params: &Params) -> Option<Action> {
-        {
+    /// Notes a call that arrived. Answers with its number, and with what shall go wrong with it.
+    pub(super) fn arrived(&self, method: &str, params: &Params) -> (u64, Option<Action>) {
+        let number = {
             let mut world = self.world();
             let keep = world.load.is_none();
-            world.calls.record(method, &params.values, keep);
+            let number = world.calls.record(method, &params.values, keep);
             world.files.note(method, &params.uploads);
-        }
+            number
+        };
         if !self.faulty.load(Ordering::Acquire) {
-            return None;
+            return (number, None);
         }
-        self.faults().decide(method, params.int("chat_id"))
+        (number, self.faults().decide(method, params.int("chat_id")))
+    }
+
+    /// Notes that a call was refused.
+    pub(super) fn refused(&self, number: u64, error: &ApiError) {
+        self.look().calls.refused(number, &error.description);
     }
 
     /// What shall go wrong while the body of a call is taken in.

@@ -363,7 +363,6 @@ struct Clock {
 }
 
 async fn clock(State(hub): Sim, Json(clock): Json<Clock>) -> Json<Value> {
-    let mut world = hub.world();
-    world.clock_ahead += clock.advance_seconds;
-    Json(json!({ "now": world.now() }))
+    hub.advance_clock(clock.advance_seconds);
+    Json(json!({ "now": hub.look().now() }))
 }
