@@ -1,5 +1,5 @@
-//! What an operator does by hand to what is stored for a bot: to dead letters, paused plugins, chats, broadcasts, and
-//! calls with an unknown end.
+//! What an operator does by hand to what is stored for a bot: to dead letters, paused plugins, chats, broadcasts,
+//! calls with an unknown end, jobs, what plugins keep, and whatever is kept of somebody.
 //!
 //! The same functions serve the running host, behind the admin address, and a stopped store, behind the command line;
 //! what they answer with is JSON as it stands. Each change is one commit that checks what it rests on, so that two

@@ -399,3 +399,29 @@ async fn an_erasure_leaves_no_trace_of_one_and_all_of_another() {
     assert_eq!(traces(&store, one), [""; 0]);
     assert_eq!(traces(&store, other), others);
 }
+
+#[tokio::test]
+async fn what_is_put_ends_when_it_says_and_what_was_there_before_does_not() {
+    use crate::store::rows::expiry;
+    let room = room();
+    let ends = || {
+        let rows = room.operator.store.scan_prefix(&expiry::bot_prefix(BOT), 9).unwrap();
+        rows.iter().filter_map(|(key, _)| expiry::parse_key(key).map(|(due, _)| due)).collect::<Vec<_>>()
+    };
+    for fields in [
+        json!({ "kind": "state", "chat": 5, "user": 7, "name": "a", "version": 1 }),
+        json!({ "kind": "value", "user": 7, "key": "k" }),
+    ] {
+        let put = async |expires: u64, delete: bool| {
+            let mut entry = fields.clone();
+            (entry["plugin"], entry["expires"], entry["json"]) = ("shop".into(), expires.into(), 1.into());
+            room.operator.put_entry(&Put { entry: serde_json::from_value(entry).unwrap(), delete }).await.unwrap()
+        };
+        assert!(put(77, false).await && ends() == [77]);
+        assert!(put(88, false).await && ends() == [88]);
+        assert!(put(0, false).await && ends().is_empty());
+        assert!(put(99, false).await && ends() == [99]);
+        assert!(put(0, true).await && ends().is_empty());
+        assert!(!put(0, true).await, "it is gone");
+    }
+}
