@@ -22,6 +22,8 @@ mod inspect;
 mod logging;
 mod new;
 mod plugin;
+mod record;
+mod replay;
 mod routes;
 mod run;
 mod scratch;
@@ -96,6 +98,8 @@ enum Command {
     Test(test::Test),
     Call(call::Call),
     Routes(routes::Show),
+    Record(record::Record),
+    Replay(replay::Replay),
     Build(build::Build),
     Plugin(plugin::Plugin),
     Broadcast(broadcast::Broadcast),
@@ -113,7 +117,9 @@ impl Command {
     /// panics of the host.
     fn log(&self) -> &'static str {
         match self {
-            Self::Test(_) | Self::Call(_) | Self::Routes(_) | Self::Doctor(_) => "off,botyard::cli=error",
+            Self::Test(_) | Self::Call(_) | Self::Routes(_) | Self::Replay(_) | Self::Doctor(_) => {
+                "off,botyard::cli=error"
+            }
             Self::Dev(_) => "warn,plugin=debug,botyard::app=info",
             _ => "info",
         }
@@ -177,6 +183,8 @@ pub fn main() -> ExitCode {
         Command::Test(test) => test.run(),
         Command::Call(call) => call.run(),
         Command::Routes(routes) => routes.run(),
+        Command::Record(record) => record.run(),
+        Command::Replay(replay) => replay.run(),
         Command::Build(build) => build.run(),
         Command::Plugin(plugin) => plugin.run(),
         Command::Broadcast(broadcast) => broadcast.run(),

@@ -13,13 +13,16 @@ mod breaker;
 mod chats;
 mod claims;
 mod control;
+mod effects;
 mod expiry;
 mod explain;
 mod health;
 mod hot;
 mod lanes;
+mod note;
 mod offer;
 mod own;
+mod record;
 mod rehearse;
 mod routes;
 mod run;
@@ -48,8 +51,11 @@ use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
 use crate::whose;
 
+pub use self::effects::{Broadcast, Call, Change, Effects, Timer};
 pub use self::explain::{Explained, describe};
-pub use self::rehearse::{Asked, Rehearsal, Scene};
+pub use self::note::{Note, Row, Said, What};
+pub use self::record::{FORM, Line, Notes, Recorder, write};
+pub use self::rehearse::{Played, Rehearsal, Scene};
 pub use self::routes::{Entry, Routes};
 pub use self::trial::Trial;
 
@@ -154,7 +160,8 @@ impl Dispatcher {
             resumed: Arc::default(),
             journals: std::sync::Mutex::default(),
             timer_set: Arc::default(),
-            witness: rehearse::Witness::default(),
+            recorder: Recorder::default(),
+            played: arc_swap::ArcSwapOption::empty(),
             claims: claims::Claims::default(),
             patience: album::Patience { quiet: settings.album_quiet, wait: settings.album_wait, since: unix_millis() },
             cancel_reply: settings.cancel_reply,
@@ -210,6 +217,12 @@ impl Dispatcher {
         }
     }
 
+    /// Whoever takes notes of the runs.
+    #[must_use]
+    pub fn recorder(&self) -> Recorder {
+        self.context.recorder.clone()
+    }
+
     /// The bot's own name, to tell its commands from another bot's.
     pub fn set_username(&self, username: String) {
         self.context.username.store(Some(Arc::new(username)));
@@ -247,6 +260,7 @@ impl Dispatcher {
         timers.abort();
         sweeping.abort();
         expiry.abort();
+        self.context.recorder.close();
         result
     }
 

@@ -23,6 +23,7 @@ mod manifest;
 mod meter;
 mod outbound;
 mod run;
+mod tape;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -37,6 +38,7 @@ pub use limits::{Limits, MEMORY_CAP};
 pub use manifest::{CommandHelp, Filter, Manifest, Schedule};
 pub use outbound::{Attachment, CallError, Outbound};
 pub use run::{Invocation, RunError, RunReport, Verdict};
+pub use tape::{Answer, Asked, Content, Tape};
 #[cfg(test)]
 pub(crate) use tests::keyed;
 pub use version::{Plugin, Version};

@@ -22,6 +22,7 @@ mod e2e {
     mod operator;
     mod reload;
     mod replace;
+    mod replays;
     mod sending;
     mod start;
     mod support;
