@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
@@ -65,6 +64,10 @@ struct Report {
 
 impl Replay {
     pub(super) fn run(self) -> anyhow::Result<Exit> {
+        if !self.against.is_file() {
+            let message = format!("there is no file {}; `botyard build` makes one", self.against.display());
+            return Err(WrongArgument(message).into());
+        }
         let (notes, lost) = read(&self.recording)?;
         let plugin = self.whose(&notes)?;
         let notes: Vec<Note> = notes.into_iter().filter(|note| note.plugin == plugin).collect();
@@ -132,8 +135,8 @@ fn read(path: &Path) -> anyhow::Result<(Vec<Note>, u64)> {
     let (mut notes, mut lost) = (Vec::new(), 0);
     for (number, line) in (1..).zip(file.lines()) {
         let line = line.map_err(unreadable)?;
-        let place = || WrongArgument(format!("{}:{number}: is no line of a recording", path.display()));
-        match serde_json::from_str(&line).with_context(place)? {
+        let wrong = |why| WrongArgument(format!("{}:{number}: is no line of a recording: {why}", path.display()));
+        match serde_json::from_str(&line).map_err(wrong)? {
             Line::Recording { form: FORM, .. } => {}
             Line::Recording { host, .. } => {
                 let message = format!("{} was made by botyard {host}, in another form", path.display());

@@ -126,4 +126,6 @@ async fn a_recording_ends_with_the_host_and_a_broken_one_is_refused() {
     let wasm = guest("calls").display().to_string();
     let (code, _, errors) = botyard(&host, &["replay", &path, "--against", &wasm]);
     assert!(code == Some(2) && errors.contains("calls.jsonl:2: is no line of a recording"), "{code:?} {errors}");
+    let (code, _, errors) = botyard(&host, &["replay", &path, "--against", "none.wasm"]);
+    assert!(code == Some(2) && errors.contains("there is no file none.wasm"), "{code:?} {errors}");
 }
