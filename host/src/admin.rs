@@ -13,6 +13,7 @@ mod page;
 mod plugins;
 mod readiness;
 mod record;
+mod state;
 
 use std::io;
 use std::net::SocketAddr;

@@ -19,6 +19,7 @@ mod doctor;
 mod exit;
 mod hand;
 mod inspect;
+mod jobs;
 mod logging;
 mod new;
 mod plugin;
@@ -27,6 +28,7 @@ mod replay;
 mod routes;
 mod run;
 mod scratch;
+mod state;
 mod store;
 mod table;
 mod test;
@@ -105,6 +107,8 @@ enum Command {
     Broadcast(broadcast::Broadcast),
     Dead(dead::Dead),
     Chats(chats::Chats),
+    Jobs(jobs::Jobs),
+    State(state::State),
     Store(store::Store),
     Unknown(unknown::Unknown),
     Webhook(webhook::Webhook),
@@ -156,19 +160,36 @@ impl BotConfig {
         self.choose(&self.file.load(options)?)
     }
 
+    /// A configuration as it concerns the bot.
     fn choose(&self, config: &Config) -> anyhow::Result<Config> {
-        let names = || config.bots.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let name = match &self.bot {
-            Some(name) => BotName::new(name),
-            None if config.bots.len() > 1 => {
-                let message = format!("there are several bots, {}: say which one with --bot NAME", names());
-                return Err(WrongArgument(message).into());
-            }
-            None => config.name.clone(),
-        };
-        let unknown = || WrongArgument(format!("there is no bot `{name}` in the configuration, but {}", names()));
-        Ok(config.of(&name).ok_or_else(unknown)?)
+        let bot = self.named_in(config)?;
+        if bot.is_none() && config.bots.len() > 1 {
+            let names = names(config);
+            return Err(WrongArgument(format!("there are several bots, {names}: say which one with --bot NAME")).into());
+        }
+        let name = bot.unwrap_or_else(|| config.name.clone());
+        Ok(config.of(&name).expect("a bot that is there"))
     }
+
+    /// The configuration of all bots, and the one of them that was named.
+    fn load_all(&self, options: LoadOptions) -> anyhow::Result<(Config, Option<BotName>)> {
+        let config = self.file.load(options)?;
+        let bot = self.named_in(&config)?;
+        Ok((config, bot))
+    }
+
+    fn named_in(&self, config: &Config) -> anyhow::Result<Option<BotName>> {
+        let bot = self.bot.as_ref().map(|name| BotName::new(name));
+        if let Some(name) = bot.as_ref().filter(|name| !config.bots.contains_key(*name)) {
+            let names = names(config);
+            return Err(WrongArgument(format!("there is no bot `{name}` in the configuration, but {names}")).into());
+        }
+        Ok(bot)
+    }
+}
+
+fn names(config: &Config) -> String {
+    config.bots.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// Parses the arguments, does what they say, and answers with the exit code.
@@ -190,6 +211,8 @@ pub fn main() -> ExitCode {
         Command::Broadcast(broadcast) => broadcast.run(),
         Command::Dead(dead) => dead.run(),
         Command::Chats(chats) => chats.run(),
+        Command::Jobs(jobs) => jobs.run(),
+        Command::State(state) => state.run(),
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
         Command::Webhook(webhook) => webhook.run(),

@@ -39,7 +39,7 @@ pub use dispatch::Dispatch;
 pub use environment::Environment;
 pub use i18n::I18n;
 pub use intake::{AllowedUpdates, Intake, Mode};
-pub use plugin::{Broadcasting, Grants, Limits, OnCrash, Plugin};
+pub use plugin::{Broadcasting, Grants, Jobs, Limits, OnCrash, Pin, Plugin};
 pub use problem::{Origin, Problem, Problems};
 pub use send::Send;
 pub use store::Store;

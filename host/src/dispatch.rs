@@ -18,6 +18,7 @@ mod expiry;
 mod explain;
 mod health;
 mod hot;
+mod jobs;
 mod lanes;
 mod note;
 mod offer;
@@ -36,7 +37,7 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -51,7 +52,7 @@ use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
 use crate::whose;
 
-pub use self::effects::{Broadcast, Call, Change, Effects, Timer};
+pub use self::effects::{Broadcast, Call, Change, Effects, Job, Timer};
 pub use self::explain::{Explained, describe};
 pub use self::note::{Note, Row, Said, What};
 pub use self::record::{FORM, Line, Notes, Recorder, write};
@@ -90,6 +91,18 @@ pub enum Notice {
         /// The plugin.
         plugin: PluginName,
     },
+    /// As many jobs wait as may, and have for long.
+    JobsFull {
+        /// The plugin.
+        plugin: PluginName,
+        /// How many.
+        waiting: usize,
+    },
+    /// There is room for more again.
+    JobsHaveRoom {
+        /// The plugin.
+        plugin: PluginName,
+    },
 }
 
 /// What dispatch is built from.
@@ -98,6 +111,8 @@ pub struct Settings {
     pub concurrency: usize,
     /// After so many failed attempts an event becomes a dead letter.
     pub max_attempts: u32,
+    /// Jobs that are worked on at the same time.
+    pub jobs: usize,
     /// The locale of users whose language Telegram does not tell.
     pub default_locale: String,
     /// How long runs may go on after the stop signal before they are rolled back.
@@ -124,6 +139,7 @@ const SWEEP: Duration = Duration::from_secs(3600);
 pub struct Dispatcher {
     context: Arc<Context>,
     concurrency: usize,
+    jobs: usize,
     grace: Duration,
     arrivals: mpsc::UnboundedSender<Vec<EventLane>>,
     lanes: watch::Sender<LaneRule>,
@@ -162,6 +178,7 @@ impl Dispatcher {
             timer_set: Arc::default(),
             recorder: Recorder::default(),
             played: arc_swap::ArcSwapOption::empty(),
+            jobs_changed: Arc::default(),
             claims: claims::Claims::default(),
             patience: album::Patience { quiet: settings.album_quiet, wait: settings.album_wait, since: unix_millis() },
             cancel_reply: settings.cancel_reply,
@@ -170,6 +187,7 @@ impl Dispatcher {
         let dispatcher = Self {
             context: Arc::new(context),
             concurrency: settings.concurrency.max(1),
+            jobs: settings.jobs.max(1),
             grace: settings.grace,
             arrivals,
             lanes,
@@ -189,6 +207,12 @@ impl Dispatcher {
         self.lanes.subscribe()
     }
 
+    /// To be told where jobs were queued, cancelled or changed from outside.
+    #[must_use]
+    pub fn jobs_changed(&self) -> Arc<Notify> {
+        self.context.jobs_changed.clone()
+    }
+
     /// The plugins that serve.
     #[must_use]
     pub fn routes(&self) -> Arc<Routes> {
@@ -202,6 +226,7 @@ impl Dispatcher {
         self.lanes.send_modify(|rule| rule.key = key);
         self.context.timer_set.notify_one();
         // Another version begins anew.
+        self.context.jobs_changed.notify_one();
         let rested = !self.context.end_rests().is_empty();
         if rested || !self.context.paused.load().is_empty() {
             // A paused plugin may be among those that have gone.
@@ -213,6 +238,7 @@ impl Dispatcher {
     pub fn set_paused(&self, plugins: BTreeSet<PluginName>) {
         let before = self.context.paused.swap(Arc::new(plugins));
         if !before.is_empty() {
+            self.context.jobs_changed.notify_one();
             self.context.resumed.notify_one();
         }
     }
@@ -246,6 +272,8 @@ impl Dispatcher {
                 }
             })
         });
+        // Ended by itself when everything stops; a failure of the store ends the turns as well.
+        let jobs = tokio::spawn(whose::same(jobs::run(self.context.clone(), self.jobs, self.grace, stop.clone())));
         let mut running = JoinSet::new();
         let result = self.turns(arrivals, &mut running, &mut stop).await;
         if result.is_ok() && !running.is_empty() {
@@ -260,6 +288,12 @@ impl Dispatcher {
         timers.abort();
         sweeping.abort();
         expiry.abort();
+        let result = if result.is_err() {
+            jobs.abort();
+            result
+        } else {
+            jobs.await.unwrap_or(result)
+        };
         self.context.recorder.close();
         result
     }

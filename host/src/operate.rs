@@ -8,14 +8,19 @@
 mod broadcast;
 mod chats;
 mod dead;
+mod holdings;
+mod jobs;
 mod paused;
 mod private;
+mod state;
 #[cfg(test)]
 mod tests;
 mod unknown;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::domain::{BotId, EventLane};
 use crate::sender::Sender;
@@ -25,6 +30,9 @@ use crate::store::{self, Store};
 pub use self::broadcast::{AT_A_TIME, Audience, Begun, Broadcast, Change, Draft, Missed, MissedPage, Problem};
 pub use self::chats::{ChatEntry, ChatList, Reach};
 pub use self::dead::{Letter, List, Summary};
+pub use self::holdings::{Entry, Kind};
+pub use self::jobs::{Job, JobList, JobRef};
+pub use self::state::{EntryList, Erase, Erased, Put, Refused, Wanted};
 pub use self::unknown::{UnknownCall, UnknownList};
 
 /// What can be done to one bot's part of a store. Cheap to clone.
@@ -36,6 +44,8 @@ pub struct Operator {
     arrivals: Option<mpsc::UnboundedSender<Vec<EventLane>>>,
     /// Who is told of what is wanted of broadcasts and of calls; nobody on a stopped store.
     sender: Option<Sender>,
+    /// Who is told where something was done to jobs; nobody on a stopped store.
+    jobs: Option<Arc<Notify>>,
 }
 
 /// Which dead letters.
@@ -78,19 +88,31 @@ impl Operator {
     /// For a store that no host runs on.
     #[must_use]
     pub fn on_stopped(store: Store, bot: BotId) -> Self {
-        Self { store, bot, arrivals: None, sender: None }
+        Self { store, bot, arrivals: None, sender: None, jobs: None }
     }
 
     /// For a store that a host runs on, which is told by `arrivals` where there is something new to do.
     #[must_use]
     pub fn on_running(store: Store, bot: BotId, arrivals: mpsc::UnboundedSender<Vec<EventLane>>) -> Self {
-        Self { store, bot, arrivals: Some(arrivals), sender: None }
+        Self { store, bot, arrivals: Some(arrivals), sender: None, jobs: None }
     }
 
     /// Also tells the host's sender.
     #[must_use]
     pub fn telling(self, sender: Sender) -> Self {
         Self { sender: Some(sender), ..self }
+    }
+
+    /// Also tells those who work on the host's jobs.
+    #[must_use]
+    pub fn telling_workers(self, jobs: Arc<Notify>) -> Self {
+        Self { jobs: Some(jobs), ..self }
+    }
+
+    fn tell_jobs(&self) {
+        if let Some(jobs) = &self.jobs {
+            jobs.notify_one();
+        }
     }
 
     /// How many rows begin so; no more than `most` are counted.

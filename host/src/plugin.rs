@@ -10,6 +10,7 @@
 //! makes a new [`Plugin`], and the old one is gone when its last run ends.
 
 mod api;
+mod bare;
 mod bindings;
 mod cache;
 mod component;
@@ -19,29 +20,34 @@ mod grants;
 mod http;
 mod journal;
 mod limits;
+mod lock;
 mod manifest;
 mod meter;
 mod outbound;
+mod reach;
+mod rights;
 mod run;
 mod tape;
 #[cfg(test)]
 mod tests;
 mod version;
 
-pub use bindings::botyard::types::types::{Album, Command, Event, State, Timer, Update};
+pub use bindings::botyard::types::types::{Album, Command, Event, Job, State, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
-pub use file::read_file;
+pub use file::{LARGEST, read_file};
 pub use grants::{Broadcasting, Grants};
 pub use http::HttpClient;
 pub use journal::Journal;
-pub use limits::{Limits, MEMORY_CAP};
+pub use limits::{Budget, JobLimits, Limits, MEMORY_CAP};
+pub use lock::{Approved, Lock, LockError};
 pub use manifest::{CommandHelp, Filter, Manifest, Schedule};
 pub use outbound::{Attachment, CallError, Outbound};
+pub use rights::Rights;
 pub use run::{Invocation, RunError, RunReport, Verdict};
 pub use tape::{Answer, Asked, Content, Tape};
 #[cfg(test)]
 pub(crate) use tests::keyed;
-pub use version::{Plugin, Version};
+pub use version::{Plugin, Version, file_hash};
 
 /// Why a file can't serve as a plugin.
 #[derive(Debug, thiserror::Error)]
@@ -74,12 +80,14 @@ pub enum Error {
         exports: String,
     },
     /// A plugin for another version of the interface.
-    #[error("the plugin speaks `{wanted}`, this host `{offered}`: build it with the SDK of this host's version")]
+    #[error("the plugin speaks `{wanted}`, this host `{offered}`: {cure}")]
     OtherVersion {
         /// What the plugin exports.
         wanted: String,
         /// What this host calls.
         offered: &'static str,
+        /// What mends it.
+        cure: &'static str,
     },
     /// The plugin needs what the host does not have.
     #[error("the plugin imports what this host does not offer: {0}")]
@@ -87,6 +95,9 @@ pub enum Error {
     /// The module can't become a component, or the component does not fit the interface.
     #[error("the plugin file does not fit this host: {0}")]
     Component(String),
+    /// The file is so wrong that those who read it gave up.
+    #[error("the plugin file is damaged: its description of the interface makes no sense")]
+    Damaged,
     /// The code is not valid.
     #[error("the plugin can't be compiled: {0}")]
     Compile(String),

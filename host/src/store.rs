@@ -82,6 +82,15 @@ pub enum Read {
         /// The rows then.
         seen: Vec<(Bytes, Bytes)>,
     },
+    /// That there are no more rows in a range than so many, whichever they are.
+    AtMost {
+        /// The first key.
+        from: Vec<u8>,
+        /// The key after the last.
+        to: Vec<u8>,
+        /// How many rows.
+        rows: usize,
+    },
 }
 
 /// One change. Keys must not be empty, nor begin with a zero byte or `~`.
@@ -192,6 +201,14 @@ impl Store {
     /// When the store failed or the disk can't be read.
     pub fn scan_prefix(&self, prefix: &[u8], limit: usize) -> Result<Vec<(Bytes, Bytes)>, Error> {
         self.range(prefix, &rows::prefix_end(prefix), limit)
+    }
+
+    /// How many rows there are with keys in `[from, to)`; no more than `most` are counted.
+    ///
+    /// # Errors
+    /// When the store failed or the disk can't be read.
+    pub fn count(&self, from: &[u8], to: &[u8], most: usize) -> Result<usize, Error> {
+        self.shared.read(|reader| reader.count(from, to, most))
     }
 
     /// The first key in `[from, to)`.

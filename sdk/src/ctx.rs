@@ -4,6 +4,7 @@ mod action;
 mod broadcast;
 mod chats;
 mod files;
+mod jobs;
 mod kinds;
 mod message;
 mod storage;
@@ -27,6 +28,7 @@ use crate::update::member;
 use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Update, User, Value, host, state};
 
 pub use broadcast::{Broadcast, BroadcastState, BroadcastStatus, Recipients};
+pub use jobs::{JobError, JobStatus, QueuedJob};
 pub use message::Message;
 pub use storage::{Scope, Storage};
 pub use target::ChatTarget;
@@ -148,13 +150,14 @@ impl Run {
     }
 
     /// The kind of the event as the Bot API names it: `message`, `callback_query`, …; `album` for an album, `timer` for
-    /// a timer, `expired` for a state that has lived out its time.
+    /// a timer, `job` for a job, `expired` for a state that has lived out its time.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.kind,
             Event::Album(_) => "album",
             Event::Timer(_) => "timer",
+            Event::Job(_) => "job",
             Event::Expired(_) => "expired",
             Event::Other((kind, _)) => kind,
         }
@@ -187,7 +190,7 @@ impl Run {
         self.update_parts().and_then(|update| update.callback_data.as_deref()).unwrap_or_default()
     }
 
-    /// The chat, where there is one. For a timer, the chat of the conversation that set it (the user's own, where
+    /// The chat, where there is one. For a timer or a job, the chat of the conversation that set it (the user's own, where
     /// states follow the user).
     #[must_use]
     pub fn chat_id(&self) -> Option<i64> {
@@ -239,14 +242,14 @@ impl Run {
         self.object().map_or_else(User::default, |body| User::of(&body))
     }
 
-    /// The event's JSON, as Telegram sent it; of an album its first message's; empty for a timer.
+    /// The event's JSON, as Telegram sent it; of an album its first message's; empty for a timer or a job.
     #[must_use]
     pub fn raw(&self) -> &str {
         match self.event() {
             Event::Update(update) => &update.raw,
             Event::Album(album) => album.updates.first().map_or("", |update| &update.raw),
             Event::Other((_, json)) => json,
-            Event::Timer(_) | Event::Expired(_) => "",
+            Event::Timer(_) | Event::Job(_) | Event::Expired(_) => "",
         }
     }
 
@@ -552,6 +555,11 @@ impl Run {
 
 fn to_json(params: &impl Serialize) -> Result<String, CallError> {
     serde_json::to_string(params).map_err(|error| CallError::Invalid(error.to_string()))
+}
+
+fn payload_bytes(name: &str, payload: &impl Serialize) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(payload)
+        .map_err(|error| Error::permanent(format!("the payload of `{name}` can't be written: {error}")))
 }
 
 fn millis(time: Duration) -> u64 {

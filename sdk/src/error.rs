@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
+use crate::JobError;
 use crate::bindings::botyard::broadcast::broadcasts::BroadcastError;
 use crate::bindings::botyard::telegram::bot_api as wit;
 use crate::http::HttpError;
@@ -66,7 +67,9 @@ impl<E: std::error::Error + 'static> From<E> for Error {
     fn from(error: E) -> Self {
         let any = &error as &dyn Any;
         let call = any.downcast_ref().map(CallError::may_pass);
-        let retry = call.or_else(|| any.downcast_ref().map(HttpError::may_pass)).unwrap_or(true);
+        let http = || any.downcast_ref().map(HttpError::may_pass);
+        let job = || any.downcast_ref().map(|error| !matches!(error, JobError::Invalid(_)));
+        let retry = call.or_else(http).or_else(job).unwrap_or(true);
         Self { message: error.to_string(), retry }
     }
 }

@@ -6,7 +6,7 @@
 #[cfg(target_arch = "wasm32")]
 mod imports {
     use crate::bindings::botyard::{
-        broadcast, clock, config, files, fsm, http, i18n, log, random, schedule, storage, telegram,
+        broadcast, clock, config, files, fsm, http, i18n, jobs, log, random, schedule, storage, telegram,
     };
 
     pub(crate) use broadcast::broadcasts::{
@@ -19,9 +19,12 @@ mod imports {
         append as file_append, attach as file_attach, create as file_create, finish as file_finish, open as file_open,
         read as file_read,
     };
-    pub(crate) use fsm::conversation::{clear as state_clear, get as state_get, peek as state_peek, set as state_set};
+    pub(crate) use fsm::conversation::{
+        clear as state_clear, drop_lost, get as state_get, lost, peek as state_peek, set as state_set,
+    };
     pub(crate) use http::client::send as http_send;
     pub(crate) use i18n::catalogs::translate;
+    pub(crate) use jobs::jobs::{cancel as job_cancel, enqueue as job_enqueue, status as job_status};
     pub(crate) use log::log::{emit, panicked};
     pub(crate) use random::random::bytes as random_bytes;
     pub(crate) use schedule::timers::{

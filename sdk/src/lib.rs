@@ -60,8 +60,8 @@ pub mod test;
 
 pub use botyard_sdk_macros::{State, plugin};
 pub use ctx::{
-    Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, Message, Recipients, Recurring, Run, Scope, SetTimer,
-    Storage,
+    Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, JobError, JobStatus, Message, QueuedJob, Recipients,
+    Recurring, Run, Scope, SetTimer, Storage,
 };
 pub use error::{CallError, Error, Refusal};
 pub use file::{Download, File, FileWriter, Received};
@@ -72,7 +72,7 @@ pub use update::User;
 
 pub use bindings::botyard::telegram::bot_api::Priority;
 pub use bindings::botyard::telegram::chats::KnownChat;
-pub use bindings::botyard::types::types::{Album, Event, Timer, Update};
+pub use bindings::botyard::types::types::{Album, Event, Job, Timer, Update};
 
 /// All that a plugin usually needs: `use botyard_sdk::prelude::*;`.
 pub mod prelude {
@@ -85,7 +85,8 @@ pub mod prelude {
     pub use crate::keyboard::{AskReply, Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard, Style};
     pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
     pub use crate::{
-        Album, CallError, ChatTarget, Ctx, Error, File, Handled, OldState, Priority, Run, State, Value, json, plugin,
+        Album, CallError, ChatTarget, Ctx, Error, File, Handled, JobError, OldState, Priority, Run, State, Value, json,
+        plugin,
     };
     pub use crate::{debug, error, info, t, trace, warn};
 }

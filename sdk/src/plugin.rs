@@ -118,6 +118,7 @@ pub enum Matcher {
     Album(Option<&'static str>),
     Kinds(&'static [&'static str]),
     Timer(&'static str),
+    Job(&'static str),
     /// A timer that the host keeps for the plugin: its name, when, and whether missed times are made up for.
     Recurring(&'static str, Every, bool),
     Expired,
@@ -160,7 +161,7 @@ impl Matcher {
                 filter.text_regex = regex.map(str::to_owned);
             }
             Self::Kinds(kinds) => filter.kinds = owned(kinds),
-            Self::Timer(_) | Self::Recurring(..) | Self::Expired => return None,
+            Self::Timer(_) | Self::Job(_) | Self::Recurring(..) | Self::Expired => return None,
         }
         Some(filter)
     }
@@ -210,7 +211,7 @@ impl<S: State> Table<S> {
         }
     }
 
-    /// The host has matched the event against the filters. What is left to see here is a timer's name, and states of
+    /// The host has matched the event against the filters. What is left to see here is a timer's or a job's name, and states of
     /// which the host knows the name only.
     pub fn handle(&self, invocation: Invocation) -> Result<Handled, Error> {
         let mut ctx = Ctx::<S>::new(invocation)?;
@@ -218,6 +219,7 @@ impl<S: State> Table<S> {
         let mut filter = 0..;
         for route in self.routes {
             let takes = match route.on {
+                Matcher::Job(name) => ctx.as_job().is_some_and(|job| job.name == name),
                 Matcher::Timer(name) | Matcher::Recurring(name, ..) => {
                     ctx.timer().is_some_and(|timer| timer.name == name)
                 }

@@ -26,8 +26,8 @@ use crate::bindings::botyard::http::client as wit;
 use crate::bindings::botyard::schedule::timers::{Entry, Owner, Rule};
 use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
 use crate::bindings::exports::botyard::plugin::handler::Filter;
-use crate::host::{Made, World, with};
-use crate::{Album, BroadcastStatus, Error, Event, Handled, Plugin, Recipients, Timer, Update, Value, http, json};
+use crate::host::{Made, Queued, World, with};
+use crate::{Album, BroadcastStatus, Error, Event, Handled, Job, Plugin, Recipients, Timer, Update, Value, http, json};
 
 /// When every run takes place, in unix milliseconds.
 pub(crate) const NOW: u64 = 1_750_000_000_000;
@@ -243,6 +243,48 @@ impl<P: Plugin> Bot<P> {
         self
     }
 
+    /// Lets no more than so many jobs wait; more are answered as a full queue is.
+    #[must_use]
+    pub fn most_jobs(mut self, most: usize) -> Self {
+        self.world.most_jobs = Some(most);
+        self
+    }
+
+    /// The host has set a state aside that the plugin could not take over, for [`Run::lost_state`](crate::Run::lost_state).
+    #[must_use]
+    pub fn lost_state(mut self, name: &str, version: u32, value: &Value) -> Self {
+        let (name, bytes) = (name.to_owned(), value.to_string().into_bytes());
+        self.world.lost = Some(crate::bindings::botyard::types::types::State { name, version, bytes });
+        self
+    }
+
+    /// How many jobs wait.
+    #[must_use]
+    pub fn waiting_jobs(&self) -> usize {
+        self.world.jobs.len()
+    }
+
+    /// Works on all jobs that wait, the oldest first, and on those that they queue; delays are over at once. One that
+    /// fails stays where it is, with its attempt counted, unless it could never go well.
+    pub fn run_jobs(&mut self) -> Vec<Outcome> {
+        let (mut outcomes, mut last) = (Vec::new(), 0);
+        while let Some((id, job)) = self.world.jobs.range(last + 1..).next().map(|(id, job)| (*id, job.clone())) {
+            last = id;
+            let Queued { name, payload, attempts, .. } = job;
+            let outcome = self.attempt(true, Event::Job(Job { id, name, payload, queued: NOW }), attempts + 1);
+            match &outcome.result {
+                Err(error) if error.retries() => {
+                    if let Some(job) = self.world.jobs.get_mut(&id) {
+                        (job.attempts, job.reason) = (attempts + 1, Some(error.to_string()));
+                    }
+                }
+                _ => drop(self.world.jobs.remove(&id)),
+            }
+            outcomes.push(outcome);
+        }
+        outcomes
+    }
+
     /// The timer that is due next comes due; `None` if there is none. A recurring one stays.
     pub fn timer(&mut self) -> Option<Outcome> {
         let (&id, _) = self.world.timers.iter().min_by_key(|(id, (_, entry))| (entry.due, **id))?;
@@ -326,6 +368,10 @@ impl<P: Plugin> Bot<P> {
     }
 
     fn run_in(&mut self, conversation: bool, event: Event) -> Outcome {
+        self.attempt(conversation, event, 1)
+    }
+
+    fn attempt(&mut self, conversation: bool, event: Event, attempt: u32) -> Outcome {
         self.events += 1;
         let (observing, taking) = self.matched(&event);
         let mut outcome = Outcome {
@@ -337,21 +383,22 @@ impl<P: Plugin> Bot<P> {
             log: Vec::new(),
         };
         if !observing.is_empty() {
-            self.run_once(conversation, event.clone(), observing, &mut outcome);
+            self.run_once(conversation, event.clone(), attempt, observing, &mut outcome);
         }
-        if outcome.result.is_ok() && (!taking.is_empty() || matches!(event, Event::Timer(_) | Event::Expired(_))) {
-            self.run_once(conversation, event, taking, &mut outcome);
+        let is_own = matches!(event, Event::Timer(_) | Event::Job(_) | Event::Expired(_));
+        if outcome.result.is_ok() && (!taking.is_empty() || is_own) {
+            self.run_once(conversation, event, attempt, taking, &mut outcome);
         }
         outcome
     }
 
-    fn run_once(&mut self, conversation: bool, event: Event, matched: Vec<u32>, outcome: &mut Outcome) {
+    fn run_once(&mut self, conversation: bool, event: Event, attempt: u32, matched: Vec<u32>, outcome: &mut Outcome) {
         let before = std::mem::take(&mut self.world);
         with(|world| *world = before.clone());
         let id = conversation.then_some(Self::CHAT);
         let key = StateKey { chat_id: id, user_id: id, thread_id: None };
         let seed = self.events;
-        outcome.result = P::handle(Invocation { id: self.events, attempt: 1, now: NOW, seed, key, matched, event });
+        outcome.result = P::handle(Invocation { id: self.events, attempt, now: NOW, seed, key, matched, event });
         let mut after = with(std::mem::take);
         let calls = std::mem::take(&mut after.calls).into_iter();
         let begun = after.broadcasts.iter().filter(|(id, _)| !before.broadcasts.contains_key(id));

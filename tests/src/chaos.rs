@@ -155,7 +155,7 @@ fn add_faults(simulator: &Simulator, seed: u64) {
 }
 
 /// Puts the same plugin in place as another file: with a custom section of its own at the end.
-fn replace(path: &Path, original: &[u8], number: u32) {
+pub(crate) fn replace(path: &Path, original: &[u8], number: u32) {
     let mut section = vec![0, 9, 4];
     section.extend_from_slice(b"note");
     section.extend_from_slice(&number.to_le_bytes());
@@ -201,7 +201,7 @@ fn count(simulator: &Simulator, bulk: &Bulk, report: &mut Report) {
 }
 
 /// `This chat: 3. All chats: 17.`
-fn counts(text: &str) -> Option<(u64, u64)> {
+pub(crate) fn counts(text: &str) -> Option<(u64, u64)> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
     Some((numbers.next()?, numbers.next()?))
 }

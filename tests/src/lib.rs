@@ -8,6 +8,7 @@ pub mod chaos;
 mod host;
 mod metrics;
 pub mod process;
+pub mod soak;
 pub mod updates;
 
 pub use build::{guest, host as host_program, plugin};

@@ -17,6 +17,7 @@ mod e2e {
     mod crash;
     mod files;
     mod floods;
+    mod jobs;
     mod load;
     mod misbehaviour;
     mod operator;
@@ -25,8 +26,10 @@ mod e2e {
     mod replays;
     mod sending;
     mod start;
+    mod state;
     mod support;
     mod texts;
+    mod trust;
     mod typed;
     mod versions;
     mod webhook;

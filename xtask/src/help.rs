@@ -75,6 +75,7 @@ something only on a machine that does nothing else meanwhile. docs/benchmarks.md
   run_cost     what one run costs, and its parts
   reload       from saving a plugin to its first answer
   latency      how long others wait while some handlers sleep
+  neighbours   how long others wait while some handlers loop, eat memory and panic
   reading      what reading one update costs; 700,000 of every shape, each compared with what a JSON value says
   backlog      100,000 waiting updates that take a second each: time, memory, a newcomer's wait (seven minutes)
 
@@ -83,12 +84,16 @@ something only on a machine that does nothing else meanwhile. docs/benchmarks.md
 
 const CHAOS: &str = "\
 cargo xtask chaos [--updates N] [--kills K] [--seed S] [--mode polling|webhook|both]
+cargo xtask chaos --reloads N
 
 Lets N updates (2,000) flow through the host, polled and then through a webhook (--mode: one of the two), while it is
 killed K times (10) at random moments, Telegram answers with errors, floods, resets and cut answers, and the plugin's file is replaced again and again. Then it counts what people
 were answered: exits with 0 only if no update was lost, every count is exact and every chat's order was kept. Answers that
 came twice are told, and are no failure: where an answer was in flight, the Bot API has no way to tell. The moments are
-random; --seed repeats a run's.";
+random; --seed repeats a run's.
+
+With --reloads, a plugin is replaced N times by a file that the host has never seen while updates flow. It exits with 0
+only if every update took effect once and memory after the last is within a tenth of that after the first tenth.";
 
 const BOT_API: &str = "\
 cargo xtask bot-api

@@ -4,6 +4,8 @@
 //! Results are written whole (beside, then renamed) and only when their content has changed: a running host that
 //! watches them loads each new version once.
 
+mod c;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -63,11 +65,17 @@ pub(crate) fn build(names: &[String], guests: bool, from: Option<Source>) -> Res
     if guests {
         wanted.append(&mut find(&GUESTS)?);
     }
-    if let Some(name) = names.iter().find(|name| !wanted.contains_key(*name)) {
-        let known: Vec<&str> = wanted.keys().map(String::as_str).collect();
+    let mut in_c = c::find()?;
+    if let Some(name) = names.iter().find(|name| !wanted.contains_key(*name) && !in_c.contains_key(*name)) {
+        let known: Vec<&str> = wanted.keys().chain(in_c.keys()).map(String::as_str).collect();
         bail!("there is no plugin {name:?}; there are {}", known.join(", "));
     }
     wanted.retain(|name, _| names.is_empty() || names.contains(name));
+    in_c.retain(|name, _| names.is_empty() || names.contains(name));
+    c::build(&in_c)?;
+    if wanted.is_empty() && !in_c.is_empty() {
+        return Ok(());
+    }
     if wanted.is_empty() {
         bail!("there is nothing to build in {}", PLUGINS.sources);
     }

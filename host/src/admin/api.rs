@@ -13,6 +13,7 @@
 //! - `GET /api/chats?limit=…&after=…&reach=…`
 //! - `GET /api/summary`: in numbers
 //! - `/api/broadcasts…`, `/api/reach`, `/api/unknown…`: see `broadcasts`
+//! - `/api/jobs…`, `/api/state…`: see `state`
 //! - `POST /api/webhook/set`
 //! - `GET /api/record?plugin=…`: see `record`
 //! - `GET /api/plugins`, `GET /api/plugins/{name}/versions`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`,
@@ -33,9 +34,8 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
 use super::bots::{BotStatus, Bots};
-use super::broadcasts;
 use super::plugins::{self, Order};
-use super::record;
+use super::{broadcasts, record, state};
 use crate::clock::unix_millis;
 use crate::dispatch::Recorder;
 use crate::domain::{BotId, ChatId};
@@ -138,6 +138,7 @@ pub(super) fn routes(shared: Shared) -> Router {
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .merge(broadcasts::routes())
         .merge(record::routes())
+        .merge(state::routes())
         .layer(middleware::from_fn(only_this_machine))
         .with_state(shared)
 }

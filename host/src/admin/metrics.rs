@@ -54,6 +54,13 @@ const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_expired_total", Counter, "Values and states that have lived out their time, by what they were"),
     ("botyard_http_requests_total", Counter, "HTTP requests of plugins, by plugin and outcome"),
     ("botyard_http_seconds", Histogram, "Time that an HTTP request of a plugin took, redirections included, by plugin"),
+    ("botyard_job_cpu_seconds", Histogram, "Processor time of one attempt at a job, by plugin"),
+    ("botyard_jobs", Gauge, "Jobs that plugins have queued, by plugin and whether they wait or run"),
+    (
+        "botyard_jobs_total",
+        Counter,
+        "Attempts at jobs, and jobs that were cancelled or found no room, by plugin and outcome",
+    ),
     ("botyard_lanes", Gauge, "Conversations with events that wait or are being handled"),
     ("botyard_chat_cache_total", Counter, "Questions for a chat that a kept answer might answer, by result"),
     ("botyard_chats_moved_total", Counter, "Groups that have become supergroups and took along what belongs to them"),

@@ -24,6 +24,8 @@ struct State {
     stale_plugins: BTreeMap<PluginName, String>,
     paused_plugins: BTreeSet<PluginName>,
     resting_plugins: BTreeMap<PluginName, String>,
+    /// How many jobs wait where no more may.
+    full_jobs: BTreeMap<PluginName, usize>,
     config_failure: Option<String>,
     store_failure: Option<String>,
     bot_failure: Option<String>,
@@ -94,6 +96,15 @@ impl Readiness {
         self.lock().resting_plugins.remove(name);
     }
 
+    /// The plugin's queue of jobs has been full for long, or is not any more. The bot stays ready.
+    pub fn jobs_full(&self, name: &PluginName, waiting: Option<usize>) {
+        let full = &mut self.lock().full_jobs;
+        match waiting {
+            Some(waiting) => full.insert(name.clone(), waiting),
+            None => full.remove(name),
+        };
+    }
+
     /// The configuration that is in force is the one in the file.
     pub fn config_ok(&self) {
         self.lock().config_failure = None;
@@ -146,6 +157,11 @@ impl Readiness {
         notes.extend(state.paused_plugins.iter().map(paused));
         notes.extend(state.resting_plugins.iter().map(|(name, why)| {
             reason(&format!("plugins.{name}"), &format!("it fails one event after another, and rests: {why}"))
+        }));
+        notes.extend(state.full_jobs.iter().map(|(name, waiting)| {
+            let why =
+                format!("its queue of jobs has been full for long ({waiting} wait): `jobs.workers` may be too few");
+            reason(&format!("plugins.{name}"), &why)
         }));
         notes.extend(state.config_failure.iter().map(|why| reason("config", why)));
         notes.extend(flood_note(&state.floods, Instant::now()).map(|why| reason("send", &why)));

@@ -24,6 +24,7 @@ use crate::domain::BotName;
 use crate::files::ServerLimits;
 use crate::intake::{self, Access, Intake, SetNow, Status};
 use crate::operate::Operator;
+use crate::plugin::Lock;
 use crate::sender::{SendSettings, Sender};
 use crate::simulator::{Simulator, SimulatorSettings};
 use crate::store::Store;
@@ -87,6 +88,7 @@ impl Bot {
     ) -> anyhow::Result<()> {
         let Self { shared, replaced } = self;
         let watch = Watch::begin(live::watched_paths(&config)).await;
+        let lock = Lock::read(&config.file);
         let is_simulated = simulator.is_some();
         let api_base = simulator.unwrap_or_else(|| config.bot.api_base.clone());
         let token = token(&config, is_simulated)?;
@@ -123,6 +125,7 @@ impl Bot {
             dispatch::Settings {
                 concurrency: config.dispatch.concurrency,
                 max_attempts: config.dispatch.max_attempts,
+                jobs: config.dispatch.jobs,
                 default_locale: config.i18n.default_locale.clone(),
                 grace: GRACE,
                 notices,
@@ -148,9 +151,11 @@ impl Bot {
         });
 
         let stages = Stages::default();
-        let operator =
-            Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals()).telling(parts.sender.clone());
+        let operator = Operator::on_running(parts.store.clone(), bot, parts.dispatcher.arrivals())
+            .telling(parts.sender.clone())
+            .telling_workers(parts.dispatcher.jobs_changed());
         live::apply_pauses(&parts, &operator)?;
+        operator.finish_erasures().await?;
         let (orders, ordered) = mpsc::channel(8);
         shared
             .bots
@@ -185,7 +190,7 @@ impl Bot {
             orders: setting_webhook,
         };
         let mut taking_in = tokio::spawn(whose::same(intake.run(stages.intake.subscribe())));
-        let live = Live::new(parts.clone(), config, versions, origin, operator, loaded);
+        let live = Live::new(parts.clone(), config, lock, versions, origin, operator, loaded);
         let reloading =
             tokio::spawn(whose::same(live.run(watch, configs, ordered, noticed, stages.intake.subscribe())));
         tracing::info!(%bot, "serving");

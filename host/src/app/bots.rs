@@ -18,6 +18,7 @@ use super::live::Watch;
 use super::{Replaced, Shared, bot_id, stopped};
 use crate::config::{Config, LoadOptions};
 use crate::domain::{BotId, BotName};
+use crate::plugin::Lock;
 use crate::whose::Whose;
 
 /// Telegram's servers load bots that they have not met at a limited rate.
@@ -26,9 +27,9 @@ const APART: Duration = Duration::from_millis(50);
 const REST: Duration = Duration::from_secs(15);
 const LONGEST_REST: Duration = Duration::from_secs(600);
 
-/// `bot.toml`, and the files with secrets.
+/// `bot.toml`, the files with secrets, and `bot.lock`: what is approved comes with grants.
 pub(super) fn watched_paths(config: &Config) -> Vec<PathBuf> {
-    std::iter::once(config.file.clone()).chain(config.files.iter().cloned()).collect()
+    [config.file.clone(), Lock::path(&config.file)].into_iter().chain(config.files.iter().cloned()).collect()
 }
 
 /// All bots of a host.

@@ -9,6 +9,7 @@ mod trials;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -22,8 +23,12 @@ use crate::config::Config;
 use crate::dispatch::{Entry, Notice, Routes};
 use crate::domain::PluginName;
 use crate::operate::Operator;
+use crate::plugin::{Lock, LockError};
 use crate::reload;
 use crate::whose;
+
+/// How long new grants may take to be heard of. Without the system's events, files are looked at every two seconds.
+const GRANTS_FIRST: Duration = Duration::from_secs(3);
 
 /// The files that are watched. Begun before anything is loaded from them, so that no change is missed.
 pub(super) struct Watch {
@@ -42,7 +47,7 @@ impl Watch {
 
 pub(super) use self::orders::apply_pauses;
 
-/// The plugins' files; whoever has the bots watches `bot.toml`.
+/// The plugins' files; whoever has the bots watches `bot.toml` and `bot.lock`.
 pub(super) fn watched_paths(config: &Config) -> Vec<PathBuf> {
     config.enabled().map(|(_, plugin)| plugin.path.clone()).collect()
 }
@@ -55,6 +60,8 @@ pub(super) struct Live {
     wanted: Config,
     versions: Versions,
     origin: Origin,
+    /// `bot.lock` as it was when what `bot.toml` says was taken over.
+    lock: Result<Lock, LockError>,
     /// The files of entries in `bot.toml` that could not be applied: when one of them changes, it is tried again.
     pending: BTreeMap<PluginName, PathBuf>,
     operator: Operator,
@@ -75,6 +82,7 @@ impl Live {
     pub(super) fn new(
         parts: Arc<Parts>,
         config: Config,
+        lock: Result<Lock, LockError>,
         versions: Versions,
         origin: Origin,
         operator: Operator,
@@ -89,6 +97,7 @@ impl Live {
             parts,
             wanted: config.clone(),
             config,
+            lock,
             versions,
             origin,
             operator,
@@ -140,13 +149,17 @@ impl Live {
             let over = self.trials.values().min().copied();
             tokio::select! {
                 changed = changes.recv() => match changed {
-                    Some(path) if self.is_pending(&path) => self.reload_config().await,
-                    Some(path) => self.reload_plugins(&path).await,
+                    Some(path) => {
+                        self.hear_of_grants(&mut configs).await;
+                        match self.is_pending(&path) {
+                            true => self.reload_config().await,
+                            false => self.reload_plugins(&path).await,
+                        }
+                    }
                     None => break,
                 },
                 Ok(()) = configs.changed() => {
-                    self.wanted = configs.borrow_and_update().clone();
-                    self.reload_config().await;
+                    self.take_over(&mut configs).await;
                 }
                 Some(order) = orders.recv() => self.obey(order).await,
                 Some(notice) = notices.recv() => self.heed(notice).await,
@@ -226,6 +239,38 @@ impl Live {
             tracing::info!("bot.toml has changed and is in force");
         } else {
             tracing::warn!("bot.toml has changed and is in force, except for the plugins that do not load");
+        }
+    }
+
+    /// Where a plugin's file has changed together with `bot.lock`, its grants are on their way, and go before it.
+    async fn hear_of_grants(&mut self, configs: &mut watch::Receiver<Config>) {
+        if self.lock == Lock::read(&self.config.file) {
+            return;
+        }
+        // None comes where bot.toml can't be used, or bot.lock is gone.
+        match tokio::time::timeout(GRANTS_FIRST, configs.changed()).await {
+            Ok(Ok(())) => self.take_over(configs).await,
+            _ => self.let_in().await,
+        }
+    }
+
+    async fn take_over(&mut self, configs: &mut watch::Receiver<Config>) {
+        self.wanted = configs.borrow_and_update().clone();
+        self.reload_config().await;
+        self.let_in().await;
+    }
+
+    /// If `bot.lock` has changed, what has failed may be let in now. What was granted with it stands in `bot.toml`, was
+    /// written before, and is in force already.
+    async fn let_in(&mut self) {
+        let lock = Lock::read(&self.config.file);
+        if self.lock == lock {
+            return;
+        }
+        self.lock = lock;
+        let failed = self.failures.keys().filter_map(|name| Some(self.config.plugins.get(name)?.path.clone()));
+        for path in failed.collect::<BTreeSet<_>>() {
+            self.reload_plugins(&path).await;
         }
     }
 

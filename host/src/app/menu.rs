@@ -141,8 +141,9 @@ fn command((name, description): &(String, String)) -> Value {
 }
 
 fn wanted(routes: &Routes, default_locale: &str) -> Menu {
-    let sources = routes.entries().iter().map(|entry| {
-        let plugin = entry.newest();
+    // Nobody is shown a command that nobody answers.
+    let plugins = routes.entries().iter().map(|entry| entry.newest()).filter(|plugin| plugin.may_see("message"));
+    let sources = plugins.map(|plugin| {
         let commands = plugin.manifest.commands.iter();
         Source {
             commands: commands.map(|command| (command.name.as_str(), command.description_key.as_str())).collect(),

@@ -7,7 +7,9 @@ use anyhow::Context as _;
 
 use crate::config::{self, Config};
 use crate::domain::PluginName;
-use crate::plugin::{self, Broadcasting, Engine, EngineSettings, Grants, HttpClient, Limits, Plugin, Settings};
+use crate::plugin::{
+    self, Broadcasting, Budget, Engine, EngineSettings, Grants, HttpClient, JobLimits, Limits, Plugin, Settings,
+};
 
 /// Each reserves address space.
 const MOST_RUNS: usize = 10_000;
@@ -22,7 +24,7 @@ impl Loader {
     pub(super) fn new(config: &Config) -> anyhow::Result<Self> {
         let engine = Engine::new(EngineSettings {
             // Enough for every bot, so that none of them waits for another's.
-            max_runs: (config.dispatch.concurrency * config.bots.len()).min(MOST_RUNS),
+            max_runs: ((config.dispatch.concurrency + config.dispatch.jobs) * config.bots.len()).min(MOST_RUNS),
             cache_dir: Some(cache_dir(&config.store.path)),
             http: HttpClient::new(config.bots.values().map(|bot| bot.bot.api_base.as_str())),
         })?;
@@ -90,6 +92,8 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
         secrets: entry.secrets.clone(),
         grants: Grants {
             methods: entry.grants.methods.clone(),
+            kinds: entry.grants.kinds.clone(),
+            chats: entry.grants.chats.clone(),
             broadcast: match entry.grants.broadcast {
                 config::Broadcasting::Denied => Broadcasting::Denied,
                 config::Broadcasting::Free => Broadcasting::Free,
@@ -110,6 +114,12 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             http_bytes: limits.http_bytes,
             http_calls: limits.http_calls,
             http_per_minute: limits.http_per_minute,
+            jobs: JobLimits {
+                waiting: entry.jobs.waiting,
+                workers: entry.jobs.workers,
+                attempts: entry.jobs.attempts,
+                budget: Budget { memory: entry.jobs.memory, cpu: entry.jobs.cpu, time: entry.jobs.time },
+            },
             ..Limits::default()
         },
         locales_dir: i18n.locales.clone(),

@@ -13,7 +13,7 @@ use super::shelf::{self, Shelf, Step};
 use crate::config::{self, Config};
 use crate::dispatch::{Entry, Trial};
 use crate::domain::{BotId, PluginName};
-use crate::plugin::Plugin;
+use crate::plugin::{self, Lock, LockError, Plugin};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::prefix_end;
 use crate::store::{Commit, CommitError, Op, Store};
@@ -90,6 +90,17 @@ impl Versions {
             return Ok(Loaded { entry: serving(before.clone(), entry), refused: Some(why) });
         }
         let plugin = self.loader.make(config, name, entry, wasm.clone()).await?;
+        if let Err(why) = approval(config, name, entry, &plugin, &wasm).await {
+            // Whatever has served goes on, and nothing is written down.
+            let before = match before {
+                None if !row.serving.is_empty() && row.serving != found.as_str() => {
+                    self.kept(config, name, entry, &row.serving).await
+                }
+                before => before,
+            };
+            let Some(before) = before else { anyhow::bail!(why) };
+            return Ok(Loaded { entry: serving(before, entry), refused: Some(why.to_string()) });
+        }
         let Some(before) = before else {
             let old = row.clone();
             shelf::serves(&mut row, found.as_str(), &plugin.manifest.version);
@@ -243,6 +254,22 @@ impl Versions {
             }
         }
     }
+}
+
+/// Whether `bot.lock` lets this file in.
+async fn approval(
+    config: &Config,
+    name: &PluginName,
+    entry: &config::Plugin,
+    plugin: &Plugin,
+    wasm: &[u8],
+) -> Result<(), LockError> {
+    let file = config.file.clone();
+    let lock = tokio::task::spawn_blocking(move || Lock::read(&file)).await;
+    let lock = lock.unwrap_or_else(|error| {
+        Err(LockError::Unreadable { path: "bot.lock".to_owned(), reason: error.to_string() })
+    })?;
+    lock.check(name.as_str(), entry.pin == config::Pin::Hash, &plugin::file_hash(wasm), &plugin.rights)
 }
 
 fn serving(plugin: Arc<Plugin>, entry: &config::Plugin) -> Entry {

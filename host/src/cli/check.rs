@@ -17,8 +17,8 @@ use crate::telegram::Token;
 
 /// Check the configuration and everything it names, without starting anything
 ///
-/// Keys and values, the token's form, the store's folder, and that every plugin loads: all problems at
-/// once. Nothing is sent.
+/// Keys and values, the token's form, the store's folder, and that every plugin loads and is let in by
+/// bot.lock: all problems at once. Nothing is sent.
 ///
 /// Exit code 0: all is well; 2: the configuration is wrong; 1: something that it names is.
 #[derive(Debug, Args)]
@@ -251,7 +251,7 @@ impl BotReport {
 
 impl PluginReport {
     fn of(name: &PluginName, plugin: &config::Plugin, config: &Config, inspector: &mut Inspector) -> Self {
-        let inspected = plugin.enabled.then(|| inspector.inspect(name, plugin, &config.i18n)).transpose();
+        let inspected = plugin.enabled.then(|| inspector.inspect(name, plugin, config)).transpose();
         let (summary, error) = match inspected {
             Ok(summary) => (summary, None),
             Err(error) => (None, Some(error)),

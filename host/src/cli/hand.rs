@@ -18,6 +18,7 @@ use crate::store::{self, Store};
 use crate::telegram::WebhookInfo;
 
 mod many;
+mod state;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A host that is just starting answers when it is ready.

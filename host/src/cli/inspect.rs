@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::app::plugin_settings;
-use crate::config::{I18n, Plugin};
+use crate::config::{Config, I18n, Pin, Plugin};
 use crate::domain::PluginName;
-use crate::plugin::{self, Engine, EngineSettings, HttpClient, Plugin as Loaded, Settings};
+use crate::plugin::{self, Engine, EngineSettings, HttpClient, Lock, Settings};
 
 /// What is said of a plugin that loads.
 #[derive(Debug, Clone, Serialize)]
@@ -18,6 +18,8 @@ pub(super) struct Summary {
     pub(super) version: String,
     /// The file's size.
     pub(super) bytes: u64,
+    /// The version of the states that it keeps; 0 for none.
+    pub(super) state_version: u32,
     /// What its author or operator should look at.
     pub(super) warnings: Vec<String>,
 }
@@ -29,13 +31,25 @@ pub(super) struct Inspector {
 }
 
 impl Inspector {
-    /// Loads a plugin as the host would.
-    pub(super) fn inspect(&mut self, name: &PluginName, plugin: &Plugin, i18n: &I18n) -> Result<Summary, String> {
-        self.load(name, &plugin.path, plugin_settings(plugin, i18n))
+    /// Loads a plugin as the host would, if `bot.lock` lets it in.
+    pub(super) fn inspect(&mut self, name: &PluginName, plugin: &Plugin, config: &Config) -> Result<Summary, String> {
+        let wasm = plugin::read_file(&plugin.path).map_err(|error| unreadable(&error))?;
+        let settings = plugin_settings(plugin, &config.i18n);
+        let loaded = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
+        let strict = plugin.pin == Pin::Hash;
+        Lock::read(&config.file)
+            .and_then(|lock| lock.check(name.as_str(), strict, &plugin::file_hash(&wasm), &loaded.rights))
+            .map_err(|error| error.to_string())?;
+        Ok(summary(&wasm, &loaded))
     }
 
     /// The plugin itself, loaded as the host would.
-    pub(super) fn plugin(&mut self, name: &PluginName, plugin: &Plugin, i18n: &I18n) -> Result<Arc<Loaded>, String> {
+    pub(super) fn load(
+        &mut self,
+        name: &PluginName,
+        plugin: &Plugin,
+        i18n: &I18n,
+    ) -> Result<Arc<plugin::Plugin>, String> {
         let wasm = plugin::read_file(&plugin.path).map_err(|error| unreadable(&error))?;
         let settings = plugin_settings(plugin, i18n);
         self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())
@@ -43,6 +57,19 @@ impl Inspector {
 
     /// Loads a file as a plugin without any settings.
     pub(super) fn inspect_file(&mut self, path: &Path) -> Result<Summary, String> {
+        let (wasm, plugin) = self.open(path)?;
+        Ok(summary(&wasm, &plugin))
+    }
+
+    /// The file's content, and the plugin that it makes.
+    pub(super) fn open(&mut self, path: &Path) -> Result<(Vec<u8>, Arc<plugin::Plugin>), String> {
+        let wasm = plugin::read_file(path).map_err(|error| unreadable(&error))?;
+        let plugin = self.plugin(&wasm)?;
+        Ok((wasm, plugin))
+    }
+
+    /// The plugin that a file's content makes, without any settings.
+    pub(super) fn plugin(&mut self, wasm: &[u8]) -> Result<Arc<plugin::Plugin>, String> {
         let settings = Settings {
             config: serde_json::json!({}),
             secrets: Default::default(),
@@ -51,14 +78,7 @@ impl Inspector {
             locales_dir: None,
             default_locale: "en".to_owned(),
         };
-        self.load(&PluginName::new("plugin"), path, settings)
-    }
-
-    fn load(&mut self, name: &PluginName, path: &Path, settings: Settings) -> Result<Summary, String> {
-        let wasm = plugin::read_file(path).map_err(|error| unreadable(&error))?;
-        let plugin = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
-        let warnings = plugin.warnings.clone();
-        Ok(Summary { version: plugin.version.to_string(), bytes: wasm.len() as u64, warnings })
+        self.engine()?.load(PluginName::new("plugin"), wasm, settings).map_err(|error| error.to_string())
     }
 
     fn engine(&mut self) -> Result<&Engine, String> {
@@ -68,6 +88,15 @@ impl Inspector {
             self.engine = Some(Engine::new(settings).map_err(|error| error.to_string())?);
         }
         Ok(self.engine.as_ref().expect("it was just made"))
+    }
+}
+
+fn summary(wasm: &[u8], plugin: &plugin::Plugin) -> Summary {
+    Summary {
+        version: plugin.version.to_string(),
+        bytes: wasm.len() as u64,
+        state_version: plugin.manifest.state_version,
+        warnings: plugin.warnings.clone(),
     }
 }
 

@@ -1,15 +1,25 @@
 //! `botyard plugin`: what serves, and orders to the host that runs.
 
+mod edit;
+mod fetch;
+mod install;
+mod sheet;
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::exit::{Exit, WrongArgument};
 use super::hand::{self, Hand, Running};
+use super::inspect::Inspector;
 use super::table::{clean, table, utc};
-use super::{BotConfig, say};
+use super::{BotConfig, ConfigFile, say};
 use crate::admin::{KeptVersion, PluginState, PluginStatus};
 use crate::config::{Config, LoadOptions};
 use crate::domain::PluginName;
+use sheet::Sheet;
 
 /// See which plugins serve, load one again, let one wait
 ///
@@ -34,6 +44,16 @@ pub(super) struct Plugin {
 enum Action {
     /// List them in the order in which they are asked
     List,
+    /// Tell what a plugin's file is and wants, and what would change against the installed one
+    Inspect {
+        /// A .wasm file
+        file: PathBuf,
+        /// The entry in bot.toml to compare it with; the one of its own name, unless told otherwise
+        #[arg(long)]
+        name: Option<String>,
+    },
+    #[command(flatten)]
+    Admission(install::Admission),
     /// Load a plugin's file again, changed or not
     ///
     /// What does not load changes nothing: the version that serves goes on.
@@ -87,10 +107,19 @@ enum Action {
 impl Plugin {
     pub(super) fn run(self) -> anyhow::Result<Exit> {
         // The running host knows the bot; only a stopped store needs the token.
-        let config = self.file.load(LoadOptions { token_optional: true })?;
-        let json = self.json;
+        let (options, json) = (LoadOptions { token_optional: true }, self.json);
+        let action = match self.action {
+            Action::Inspect { file, name } => return inspect(&self.file.file, json, &file, name),
+            Action::Admission(wish) => {
+                let (config, bot) = self.file.load_all(options)?;
+                return hand::block_on(wish.run(install::Desk { config: &config, bot, json }));
+            }
+            action => action,
+        };
+        let config = self.file.load(options)?;
         hand::block_on(async {
-            match self.action {
+            match action {
+                Action::Inspect { .. } | Action::Admission(_) => unreachable!("it is done already"),
                 Action::List => print(json, &Running::on(&config).await?.plugins().await?, |list| listed(list)),
                 Action::Reload { name } => {
                     let status = Running::on(&config).await?.change_plugin(&name, "reload").await?;
@@ -118,6 +147,24 @@ impl Plugin {
             }
         })
     }
+}
+
+/// Needs no configuration; where there is one, the file is compared with what is installed.
+fn inspect(file: &ConfigFile, json: bool, path: &std::path::Path, name: Option<String>) -> anyhow::Result<Exit> {
+    let (wasm, plugin) = Inspector::default().open(path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    let compared = match (file.config.exists(), &name) {
+        (false, None) => None,
+        _ => {
+            let config = file.load(LoadOptions { token_optional: true })?;
+            let with = name.clone().unwrap_or_else(|| plugin.manifest.name.clone());
+            if name.is_some() && !config.plugins.contains_key(&PluginName::new(&with)) {
+                return Err(WrongArgument(format!("there is no plugin `{with}` in the configuration")).into());
+            }
+            install::compare(&config, &with, &wasm, &plugin)?
+        }
+    };
+    let sheet = Sheet::of(&path.display().to_string(), &wasm, &plugin, compared);
+    print(json, &sheet, Sheet::text)
 }
 
 /// What is said of a stopped store.

@@ -196,6 +196,7 @@ fn headline(note: &Note) -> String {
             format!("album of {}: {first}", updates.len())
         }
         What::Timer { name, .. } => format!("timer {name:?}"),
+        What::Job { name, .. } => format!("job {name:?}"),
         What::Expired { name, .. } => format!("end of the state {name}"),
     };
     let looks = if note.observes { ", looking on" } else { "" };

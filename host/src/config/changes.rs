@@ -65,6 +65,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("bot.commands", old.bot.commands != new.bot.commands),
         ("bot.local_files", old.bot.local_files != new.bot.local_files),
         ("dispatch.concurrency", old.dispatch.concurrency != new.dispatch.concurrency),
+        ("dispatch.jobs", old.dispatch.jobs != new.dispatch.jobs),
         ("dispatch.max_attempts", old.dispatch.max_attempts != new.dispatch.max_attempts),
         ("dispatch.cancel_command", old.dispatch.cancel_command != new.dispatch.cancel_command),
         ("dispatch.cancel_reply", old.dispatch.cancel_reply != new.dispatch.cancel_reply),
@@ -79,7 +80,21 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
 /// All fields are named, so that a new one can't be forgotten.
 fn same(old: &Plugin, new: &Plugin) -> bool {
     // Whose it is makes it come or go, and changes nothing about it.
-    let Plugin { path, enabled, bots: _, priority, config, secrets, on_crash, probation, canary, grants, limits } = new;
+    let Plugin {
+        path,
+        enabled,
+        bots: _,
+        priority,
+        config,
+        secrets,
+        on_crash,
+        probation,
+        canary,
+        pin,
+        grants,
+        limits,
+        jobs,
+    } = new;
     let secrets_are_same = old.secrets.len() == secrets.len()
         && old
             .secrets
@@ -90,8 +105,9 @@ fn same(old: &Plugin, new: &Plugin) -> bool {
         && old.enabled == *enabled
         && old.priority == *priority
         && old.config == *config
-        && (old.on_crash, old.probation, old.canary) == (*on_crash, *probation, *canary)
+        && (old.on_crash, old.probation, old.canary, old.pin) == (*on_crash, *probation, *canary, *pin)
         && old.grants == *grants
         && old.limits == *limits
+        && old.jobs == *jobs
         && secrets_are_same
 }

@@ -11,7 +11,7 @@ use super::problem;
 use super::reader::Reader;
 use super::tree::{Node, Table, Value};
 use super::units;
-use crate::domain::{BotName, NoOrigin, OriginPattern, PluginName};
+use crate::domain::{BotName, ChatGrant, ChatId, NoOrigin, OriginPattern, PluginName, UPDATE_KINDS};
 
 /// `getUpdates` and the like: a plugin that called them would take the bot from its host.
 const NEVER_GRANTED: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
@@ -40,10 +40,62 @@ pub struct Plugin {
     pub probation: Duration,
     /// `canary`: the share of conversations that a new version is given while it is watched, in percent; 100.
     pub canary: u8,
+    /// `pin`: which files are loaded for an entry that `bot.lock` names; `"rights"`.
+    pub pin: Pin,
     /// `grants`
     pub grants: Grants,
     /// `limits`
     pub limits: Limits,
+    /// `jobs`
+    pub jobs: Jobs,
+}
+
+/// `[plugins.NAME.jobs]`: how much heavy work it may queue, and what one piece of it may use up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Jobs {
+    /// `waiting`: jobs that are queued and not done with; 100. The plugin is told when there is no room for another one.
+    pub waiting: usize,
+    /// `workers`: jobs that are worked on at once; 2.
+    pub workers: usize,
+    /// `attempts`: after so many failed runs a job is set aside as a dead letter; 5.
+    pub attempts: u32,
+    /// `cpu`: time that a run may spend computing; `"10s"`.
+    pub cpu: Duration,
+    /// `time`: from beginning to end, waiting included; `"5m"`.
+    pub time: Duration,
+    /// `memory`; `"64MiB"`.
+    pub memory: u64,
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        let (cpu, time) = (Duration::from_secs(10), Duration::from_secs(300));
+        Self { waiting: 100, workers: 2, attempts: 5, cpu, time, memory: 64 << 20 }
+    }
+}
+
+impl Jobs {
+    fn read(mut section: Reader<'_>) -> Self {
+        let default = Self::default();
+        let mut number = |key, most| {
+            let number = section.value(key, |node| units::integer(node, 1..=most));
+            number.and_then(|number| usize::try_from(number).ok())
+        };
+        let (waiting, workers, attempts) =
+            (number("waiting", 10_000), number("workers", 1_000), number("attempts", 1_000));
+        let jobs = Self {
+            waiting: waiting.unwrap_or(default.waiting),
+            workers: workers.unwrap_or(default.workers),
+            attempts: attempts.and_then(|n| n.try_into().ok()).unwrap_or(default.attempts),
+            cpu: section.duration("cpu", Duration::from_millis(1)..=Duration::from_secs(3_600)).unwrap_or(default.cpu),
+            time: section
+                .duration("time", Duration::from_millis(1)..=Duration::from_secs(86_400))
+                .unwrap_or(default.time),
+            memory: section.bytes("memory", 128 << 10..=256 << 20).unwrap_or(default.memory),
+        };
+        section.finish();
+        jobs
+    }
 }
 
 /// What follows when a run traps, panics or exceeds a limit.
@@ -78,11 +130,44 @@ impl OnCrash {
     }
 }
 
+/// Which files are loaded for a plugin that `bot.lock` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pin {
+    /// Those that want no more than what was approved.
+    #[default]
+    Rights,
+    /// The one that was approved.
+    Hash,
+}
+
+impl Pin {
+    /// As it stands in `bot.toml`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rights => "rights",
+            Self::Hash => "hash",
+        }
+    }
+
+    fn read(node: &Node) -> Result<Self, String> {
+        match units::text(node)?.as_str() {
+            "rights" => Ok(Self::Rights),
+            "hash" => Ok(Self::Hash),
+            text => Err(format!("{text:?}: expected \"rights\" or \"hash\"")),
+        }
+    }
+}
+
 /// `[plugins.NAME.grants]`: rights that go beyond, or stay below, what every plugin has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grants {
     /// `methods`: the only Bot API methods it may call, `answer*` for all that begin so. None: all that it declares.
     pub methods: Option<Vec<String>>,
+    /// `kinds`: the only kinds of update that it is offered. None: all that it asks for.
+    pub kinds: Option<Vec<String>>,
+    /// `chats`: the only chats whose events it is offered and that its calls may go to. None: all.
+    pub chats: Option<Vec<ChatGrant>>,
     /// `broadcast`: whether it may send one call to many chats, `"paid"` also for the bot's Stars; no.
     pub broadcast: Broadcasting,
     /// `http`: origins it may reach, such as `https://api.pay.example`; none.
@@ -198,8 +283,10 @@ impl Plugin {
         let on_crash = section.value("on_crash", OnCrash::read).unwrap_or_default();
         let probation = section.duration("probation", Duration::ZERO..=Duration::from_secs(7 * 86_400));
         let canary = section.value("canary", |node| units::integer(node, 1..=100));
+        let pin = section.value("pin", Pin::read).unwrap_or_default();
         let grants = Grants::read(section.table("grants"));
         let limits = Limits::read(section.table("limits"));
+        let jobs = Jobs::read(section.table("jobs"));
         section.finish();
         Some(Self {
             path: path?,
@@ -211,8 +298,10 @@ impl Plugin {
             on_crash,
             probation: probation.unwrap_or(PROBATION),
             canary: canary.and_then(|share| share.try_into().ok()).unwrap_or(100),
+            pin,
             grants,
             limits,
+            jobs,
         })
     }
 }
@@ -233,13 +322,25 @@ impl Grants {
             methods.iter().try_for_each(|method| check_method(method))?;
             Ok(methods)
         });
+        let mut unknown = None;
+        let kinds = section.value("kinds", |node| {
+            let kinds = units::texts(node)?;
+            let is_unknown = |kind: &&String| !UPDATE_KINDS.contains(&kind.as_str());
+            unknown = kinds.iter().find(is_unknown).map(|kind| (node.origin.clone(), kind.clone()));
+            Ok(kinds)
+        });
+        if let Some((origin, kind)) = unknown {
+            let suggestion = problem::suggest(&kind, UPDATE_KINDS);
+            section.warn(&origin, format!("`{kind}` is no kind of update that this version knows; {suggestion}"));
+        }
+        let chats = section.value("chats", chats);
         let http = section.value("http", |node| {
             let origins = units::texts(node)?;
             origins.iter().map(|origin| origin.parse().map_err(|error: NoOrigin| error.to_string())).collect()
         });
         let broadcast = section.value("broadcast", broadcasting).unwrap_or_default();
         section.finish();
-        Self { methods, broadcast, http: http.unwrap_or_default() }
+        Self { methods, kinds, chats, broadcast, http: http.unwrap_or_default() }
     }
 }
 
@@ -261,6 +362,18 @@ fn check_method(pattern: &str) -> Result<(), String> {
         return Err(format!("`{pattern}` is the host's alone and can't be granted"));
     }
     Ok(())
+}
+
+fn chats(node: &Node) -> Result<Vec<ChatGrant>, String> {
+    let Value::Array(items) = &node.value else {
+        return units::expected("a list such as [\"private\", -1001557912345, \"@name\"]", node);
+    };
+    let grant = |item: &Node| match item.value {
+        Value::Integer(0) => Err("0 is no chat".to_owned()),
+        Value::Integer(id) => Ok(ChatGrant::Id(ChatId(id))),
+        _ => ChatGrant::parse(&units::text(item)?),
+    };
+    items.iter().map(grant).collect()
 }
 
 impl Limits {

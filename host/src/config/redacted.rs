@@ -7,9 +7,10 @@ use serde_json::Value as Json;
 
 use super::redaction::{MASK, redact};
 use super::{
-    AllowedUpdates, Broadcasting, Config, Grants, Limits, Mode, OneBot, Plugin, Tls, Webhook, show_bytes, show_duration,
+    AllowedUpdates, Broadcasting, Config, Grants, Jobs, Limits, Mode, OneBot, Plugin, Tls, Webhook, show_bytes,
+    show_duration,
 };
-use crate::domain::BotName;
+use crate::domain::{BotName, ChatGrant};
 
 pub(super) fn print(config: &Config) -> String {
     let mut out = Lines::default();
@@ -20,6 +21,7 @@ pub(super) fn print(config: &Config) -> String {
     out.section("dispatch");
     out.value("concurrency", &config.dispatch.concurrency.into());
     out.value("max_attempts", &config.dispatch.max_attempts.into());
+    out.value("jobs", &config.dispatch.jobs.into());
     out.text("acknowledge_callbacks", &show_duration(config.dispatch.acknowledge_callbacks));
 
     out.section("store");
@@ -116,11 +118,23 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     out.text("on_crash", plugin.on_crash.name());
     out.text("probation", &show_duration(plugin.probation));
     out.value("canary", &plugin.canary.into());
+    out.text("pin", plugin.pin.name());
 
-    let Grants { methods, broadcast, http } = &plugin.grants;
+    let Grants { methods, kinds, chats, broadcast, http } = &plugin.grants;
     out.section(&format!("{name}.grants"));
     if let Some(methods) = methods {
         out.value("methods", &texts(methods));
+    }
+    if let Some(kinds) = kinds {
+        out.value("kinds", &texts(kinds));
+    }
+    if let Some(chats) = chats {
+        let chat = |chat: &ChatGrant| match chat {
+            ChatGrant::Kind(kind) => (*kind).into(),
+            ChatGrant::Id(id) => id.0.into(),
+            ChatGrant::Name(name) => format!("@{name}").into(),
+        };
+        out.value("chats", &Json::Array(chats.iter().map(chat).collect()));
     }
     let broadcast = match broadcast {
         Broadcasting::Denied => false.into(),
@@ -145,6 +159,15 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     out.text("http_bytes", &show_bytes(*http_bytes));
     out.value("http_calls", &(*http_calls).into());
     out.value("http_per_minute", &(*http_per_minute).into());
+
+    let Jobs { waiting, workers, attempts, cpu, time, memory } = &plugin.jobs;
+    out.section(&format!("{name}.jobs"));
+    out.value("waiting", &(*waiting).into());
+    out.value("workers", &(*workers).into());
+    out.value("attempts", &(*attempts).into());
+    out.text("cpu", &show_duration(*cpu));
+    out.text("time", &show_duration(*time));
+    out.text("memory", &show_bytes(*memory));
 }
 
 #[derive(Default)]

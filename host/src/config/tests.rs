@@ -80,7 +80,8 @@ fn every_key_is_read() {
             priority = -10
             config = { currency = "UZS", nested = { list = [1, 2.5, true, 2026-01-02] } }
             secrets = { pay = { env = "PAY_KEY" } }
-            grants = { methods = ["sendMessage", "answer*", "*"], broadcast = "paid", http = ["https://api.pay.example:8443"] }
+            pin = "hash"
+            grants = { methods = ["sendMessage", "answer*", "*"], kinds = ["message"], chats = ["private", -1001557912345, "@News"], broadcast = "paid", http = ["https://api.pay.example:8443"] }
             limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B",
                 upload = "1GiB", download = "0B", http_bytes = "3MiB", http_calls = 4, http_per_minute = 5 }
         "#,
@@ -110,7 +111,10 @@ fn every_key_is_read() {
     assert_eq!(shop.config, serde_json::json!({ "currency": "UZS", "nested": nested }));
     assert_eq!(shop.secrets["pay"].expose_secret(), "hunter22");
     assert_eq!(shop.grants.methods.as_deref().unwrap().join(" "), "sendMessage answer* *");
-    assert_eq!(shop.grants.broadcast, Broadcasting::Paid);
+    assert_eq!(shop.grants.kinds.as_deref().unwrap(), ["message"]);
+    let chats: Vec<_> = shop.grants.chats.as_ref().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(chats, ["\"private\"", "-1001557912345", "\"@news\""]);
+    assert_eq!((shop.pin, shop.grants.broadcast), (Pin::Hash, Broadcasting::Paid));
     assert_eq!(shop.grants.http, ["https://api.pay.example:8443".parse().unwrap()]);
     assert_eq!(
         shop.limits,
@@ -200,6 +204,10 @@ fn each_wrong_value_says_what_was_expected() {
         ("[plugins.a]\npath = \"a\"\ngrants.methods = [\"getupdates\"]", "the host's alone"),
         ("[plugins.a]\npath = \"a\"\ngrants.methods = [\"send Message\"]", "is no method"),
         ("[plugins.a]\npath = \"a\"\ngrants.broadcast = \"free\"", "expected true, false or \"paid\""),
+        ("[plugins.a]\npath = \"a\"\ngrants.chats = [\"privat\"]", "\"privat\" is no chat; expected private"),
+        ("[plugins.a]\npath = \"a\"\ngrants.chats = [0]", "0 is no chat"),
+        ("[plugins.a]\npath = \"a\"\ngrants.chats = 7", "expected a list such as"),
+        ("[plugins.a]\npath = \"a\"\npin = \"sha\"", "expected \"rights\" or \"hash\""),
         ("[plugins.a]\npath = \"a\"\ngrants.http = [\"https://a.example/path\"]", "is no origin"),
         ("[plugins.a]\npath = \"a\"\nsecrets = { k = { env = \"NOT_SET\" } }", "NOT_SET is not set"),
         ("[plugins.a]\npath = \"a\"\nsecrets = { k = { env = \"X\", file = \"y\" } }", "needs either `env` or `file`"),

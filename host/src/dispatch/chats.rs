@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::routes::Candidate;
 use super::run::Context;
 use crate::chats;
 use crate::domain::{ChatId, EventLane, Lane, Part, UpdateView};
@@ -94,6 +95,25 @@ impl Context {
         Ok(())
     }
 
+    /// Those whose operator lets them have such events.
+    pub(super) fn granted(
+        &self,
+        mut candidates: Vec<Candidate>,
+        view: &UpdateView<'_>,
+        tx: &mut Tx,
+    ) -> Result<Vec<Candidate>, store::Error> {
+        let chat = view.chat.map(|chat| (chat, view.chat_type.as_deref()));
+        let mut failed = None;
+        candidates.retain(|candidate| {
+            let offered = candidate.version.plugin.is_offered(&view.kind, chat, tx, self.bot);
+            offered.unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
+        });
+        failed.map_or(Ok(candidates), Err)
+    }
+
     pub(super) fn current_chat(&self, tx: &mut Tx, chat: Option<ChatId>) -> Result<Option<ChatId>, store::Error> {
         chat.map(|chat| moved::current(tx, self.bot, chat)).transpose()
     }
@@ -111,7 +131,9 @@ impl Context {
 fn chat_of(event: &StoredEvent) -> Option<ChatId> {
     match event {
         StoredEvent::Update(raw) => UpdateView::parse(std::str::from_utf8(raw).ok()?).ok()?.chat,
-        StoredEvent::Timer { conversation, .. } | StoredEvent::Expired { conversation, .. } => conversation.chat,
+        StoredEvent::Timer { conversation, .. }
+        | StoredEvent::Job { conversation, .. }
+        | StoredEvent::Expired { conversation, .. } => conversation.chat,
         StoredEvent::Cancel { .. } => None,
     }
 }

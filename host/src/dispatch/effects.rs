@@ -8,6 +8,7 @@ use crate::domain::{BotId, Conversation, PluginName};
 use crate::store::Op;
 use crate::store::rows::broadcast::{self, HeadRow, To};
 use crate::store::rows::fsm::{self, StateRow};
+use crate::store::rows::job;
 use crate::store::rows::kv::{self, Scope, ValueRow};
 use crate::store::rows::outbox::{self, Delivery, OutboxRow};
 use crate::store::rows::timer::{self, TimerRow};
@@ -28,6 +29,9 @@ pub struct Effects {
     /// Timers that are set or cancelled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<Timer>,
+    /// Jobs that are queued or cancelled.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<Job>,
     /// Broadcasts that begin.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub broadcasts: Vec<Broadcast>,
@@ -80,6 +84,23 @@ pub struct Timer {
     pub payload: Json,
 }
 
+/// A job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its name.
+    pub name: String,
+    /// It was there, and is taken away.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
+    /// Seconds until it is begun at the earliest, rounded up.
+    pub seconds: u64,
+    /// While it waits, no other with this key is queued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What it carries; none where it is cancelled.
+    pub payload: Option<Json>,
+}
+
 /// A broadcast.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Broadcast {
@@ -96,7 +117,7 @@ pub struct Broadcast {
 impl Effects {
     /// Of one run, at `now`. `before` answers with the rows as they were.
     pub(super) fn of<'a>(
-        ops: impl IntoIterator<Item = &'a Op>,
+        ops: impl IntoIterator<Item = &'a Op> + Clone,
         bot: BotId,
         plugin: &PluginName,
         conversation: &Conversation,
@@ -106,7 +127,15 @@ impl Effects {
         let mut effects = Self::default();
         let (own, states, values) =
             (fsm::key(bot, plugin, conversation), fsm::plugin_prefix(bot, plugin), kv::plugin_prefix(bot, plugin));
-        for op in ops {
+        let payload_of = |id| {
+            let wanted = job::payload_key(bot, plugin, id);
+            let is_it = |op: &&Op| matches!(op, Op::Put { key, .. } if *key == wanted);
+            match ops.clone().into_iter().find(is_it) {
+                Some(Op::Put { value, .. }) => Some(shown(value)),
+                _ => None,
+            }
+        };
+        for op in ops.clone() {
             let (key, value) = match op {
                 Op::Append { prefix, value } => {
                     effects.calls.extend(call(prefix, value));
@@ -120,13 +149,17 @@ impl Effects {
                 let (before, after) = (before(key).and_then(|row| change(&row)), value.and_then(change));
                 let scope = if *key == own { String::new() } else { "of another conversation".to_owned() };
                 effects.states.push(Change { scope, key: String::new(), before, after });
-            } else if let Some(rest) = key.strip_prefix(&values[..]) {
-                let Some((scope, key_of)) = scope_and_name(rest) else { continue };
+            } else if key.starts_with(&values)
+                && let Some((_, scope, key_of)) = kv::parse_key(key)
+            {
+                let scope = whose(scope);
                 let change = |row: &[u8]| ValueRow::decode(row).ok().map(|row| shown(&row.bytes));
                 let (before, after) = (before(key).and_then(|row| change(&row)), value.and_then(change));
                 effects.values.push(Change { scope, key: key_of, before, after });
             } else if let Some((due, _)) = timer::parse_key(key) {
                 effects.timers.extend(timer(due, value, before(key), now));
+            } else if let Some((_, id)) = job::parse_head(key) {
+                effects.jobs.extend(queued(value, before(key), payload_of(id), now));
             } else if broadcast::is_head(key) {
                 effects.broadcasts.extend(value.and_then(begun));
             }
@@ -158,6 +191,12 @@ fn timer(due: u64, value: Option<&[u8]>, before: Option<Vec<u8>>, now: u64) -> O
     })
 }
 
+fn queued(value: Option<&[u8]>, before: Option<Vec<u8>>, payload: Option<Json>, now: u64) -> Option<Job> {
+    let row = job::HeadRow::decode(value.or(before.as_deref())?).ok()?;
+    let seconds = row.due.saturating_sub(now).div_ceil(1000);
+    Some(Job { name: row.name, cancelled: value.is_none(), seconds, key: row.key, payload })
+}
+
 fn begun(value: &[u8]) -> Option<Broadcast> {
     let row = HeadRow::decode(value).ok()?;
     let recipients = match row.to {
@@ -171,14 +210,12 @@ fn parameters(params: String) -> Json {
     serde_json::from_str(&params).unwrap_or(Json::String(params))
 }
 
-fn scope_and_name(rest: &[u8]) -> Option<(String, String)> {
-    let (scope, name) = kv::parse_scope(rest)?;
-    let scope = match scope {
+fn whose(scope: Scope) -> String {
+    match scope {
         Scope::Plugin => "of the plugin".to_owned(),
         Scope::Chat(chat) => format!("of chat {chat}"),
         Scope::User(user) => format!("of user {user}"),
-    };
-    Some((scope, String::from_utf8_lossy(name).into_owned()))
+    }
 }
 
 /// `{"name": …, "value": …}`, as `botyard call --state NAME=VALUE` takes it.

@@ -1,6 +1,6 @@
 //! Why an update reaches a plugin or not, filter by filter; pure. The words for what `routes.rs` decides.
 
-use super::routes::{Facts, Routes, asks_for_albums, matches};
+use super::routes::{Facts, Routes, matches};
 use crate::domain::{PluginName, UpdateView};
 use crate::plugin::{Filter, Plugin};
 
@@ -37,7 +37,7 @@ impl Routes {
         let explain = |plugin: &Plugin| {
             let state = state_of(plugin);
             let of_filter = |filter: &Filter| {
-                let facts = album.as_ref().filter(|_| asks_for_albums(filter)).unwrap_or(&facts);
+                let facts = album.as_ref().filter(|_| filter.asks_for_albums()).unwrap_or(&facts);
                 (describe(filter), why_not(filter, facts, is_known, state.as_deref()))
             };
             let turn = asked.iter().position(|candidate| candidate.version.plugin.name == plugin.name);

@@ -93,6 +93,17 @@ pub enum What {
         /// Unix milliseconds.
         due: u64,
     },
+    /// A job's turn has come.
+    Job {
+        /// Its id.
+        id: u64,
+        /// Its name.
+        name: String,
+        /// What it carries.
+        payload: Content,
+        /// Unix milliseconds.
+        queued: u64,
+    },
     /// A state has lived out its time.
     Expired {
         /// Its name.
@@ -116,6 +127,9 @@ impl What {
                 payload: Content::of(&timer.payload),
                 due: timer.due,
             },
+            Event::Job(job) => {
+                Self::Job { id: job.id, name: job.name.clone(), payload: Content::of(&job.payload), queued: job.queued }
+            }
             Event::Expired(state) => {
                 Self::Expired { name: state.name.clone(), version: state.version, value: Content::of(&state.bytes) }
             }
@@ -137,6 +151,10 @@ impl What {
                 let (id, name, payload, due) = (*id, name.clone(), payload.bytes(), *due);
                 StoredEvent::Timer { plugin, conversation, id, name, payload, due }
             }
+            Self::Job { id, name, payload, queued } => {
+                let (id, name, payload, queued) = (*id, name.clone(), payload.bytes(), *queued);
+                StoredEvent::Job { plugin, conversation, id, name, payload, queued }
+            }
             Self::Expired { name, version, value } => {
                 let state = StateRow { name: name.clone(), version: *version, expires: 0, bytes: value.bytes() };
                 StoredEvent::Expired { plugin, conversation, state }
@@ -149,7 +167,7 @@ impl What {
         match self {
             Self::Update(raw) => raw.weight(),
             Self::Album(updates) => updates.iter().map(Content::weight).sum(),
-            Self::Timer { payload, .. } => payload.weight(),
+            Self::Timer { payload, .. } | Self::Job { payload, .. } => payload.weight(),
             Self::Expired { value, .. } => value.weight(),
         }
     }
@@ -197,11 +215,11 @@ impl Row {
         {
             return Self::State { name, version, expires, value: Content::of(&bytes) };
         }
-        if let Some((scope, name)) = key.strip_prefix(&kv::plugin_prefix(bot, plugin)[..]).and_then(kv::parse_scope)
-            && let Ok(name) = std::str::from_utf8(name)
+        if key.starts_with(&kv::plugin_prefix(bot, plugin))
+            && let Some((_, scope, name)) = kv::parse_key(key)
             && let Ok(ValueRow { expires, bytes }) = ValueRow::decode(value)
         {
-            return Self::Value { scope, key: name.to_owned(), expires, value: Content::of(&bytes) };
+            return Self::Value { scope, key: name, expires, value: Content::of(&bytes) };
         }
         Self::Other { key: hex(key), value: Content::of(value) }
     }
@@ -360,7 +378,16 @@ pub(super) mod tests {
             payload: b"null".to_vec(),
             due: 4,
         };
+        let job = StoredEvent::Job {
+            plugin: plugin.clone(),
+            conversation,
+            id: 3,
+            name: "j".to_owned(),
+            payload: b"1 ".to_vec(),
+            queued: 4,
+        };
         for (what, event, rest) in [
+            (What::Job { id: 3, name: "j".to_owned(), payload: Content::of(b"1 "), queued: 4 }, job, vec![]),
             (What::Update(Content::of(&raw(1))), StoredEvent::Update(raw(1)), vec![]),
             (
                 What::Album([1, 2, 3].map(|id| Content::of(&raw(id))).to_vec()),

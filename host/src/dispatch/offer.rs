@@ -59,6 +59,11 @@ impl Context {
             StoredEvent::Update(raw) => raw,
             // Looked at before any plugin is.
             StoredEvent::Cancel { .. } => return Ok(Ok(Offered::Superseded)),
+            StoredEvent::Job { plugin, .. } => {
+                return Ok(Err(Failure::of_host(format!(
+                    "a job of plugin `{plugin}` stands in the inbox, and not in its queue"
+                ))));
+            }
             own => {
                 let ran = self.run_own(own, row.attempts, &routes, invocation, tx).await?;
                 return Ok(ran.map(Offered::Settled));
@@ -87,6 +92,7 @@ impl Context {
         let facts = whole.as_ref().map(|whole| Facts::of_album(whole, username, row.attempts));
         let candidates =
             routes.candidates(&single, facts.as_ref(), |plugin| self.open_state(&mut tx, plugin, view, now))?;
+        let candidates = self.granted(candidates, view, &mut tx)?;
         let is_whole = |candidate: &Candidate| candidate.album || album.is_none();
         let first = candidates.iter().find(|candidate| !candidate.observes);
         if album.is_some() && !first.is_some_and(is_whole) {

@@ -20,7 +20,9 @@ impl Context {
         mut tx: Tx,
     ) -> Result<Result<Tx, Failure>, store::Error> {
         let (name, mut conversation, what) = match event {
-            StoredEvent::Update(_) | StoredEvent::Cancel { .. } => unreachable!("it is no plugin's own"),
+            StoredEvent::Update(_) | StoredEvent::Cancel { .. } | StoredEvent::Job { .. } => {
+                unreachable!("it is no event of the host's for a plugin")
+            }
             StoredEvent::Timer { plugin, conversation, .. } => (plugin, *conversation, "set this timer"),
             StoredEvent::Expired { plugin, conversation, .. } => (plugin, *conversation, "had this state"),
         };
@@ -33,7 +35,7 @@ impl Context {
         }
         invocation.conversation = conversation;
         match event {
-            StoredEvent::Update(_) | StoredEvent::Cancel { .. } => {}
+            StoredEvent::Update(_) | StoredEvent::Cancel { .. } | StoredEvent::Job { .. } => {}
             StoredEvent::Timer { id, name, payload, due, .. } => {
                 invocation.event = plugin::Event::Timer(plugin::Timer {
                     id: *id,
@@ -72,6 +74,8 @@ impl Context {
 pub(super) fn end_of(bot: BotId, event: &StoredEvent) -> Option<Vec<u8>> {
     match event {
         StoredEvent::Timer { plugin, id, .. } => Some(timer::waiting_key(bot, plugin, *id)),
-        StoredEvent::Update(_) | StoredEvent::Cancel { .. } | StoredEvent::Expired { .. } => None,
+        StoredEvent::Update(_) | StoredEvent::Cancel { .. } | StoredEvent::Job { .. } | StoredEvent::Expired { .. } => {
+            None
+        }
     }
 }

@@ -7,11 +7,11 @@ use std::sync::{Arc, PoisonError};
 use super::Dispatcher;
 use super::note::Note;
 use super::offer::Offered;
-use super::run::{Context, Head};
+use super::run::{Context, Failure, Head, seed};
 use crate::domain::EventLane;
-use crate::plugin::Asked;
+use crate::plugin::{self, Asked, Invocation, Journal};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
-use crate::store::{self, Commit, Op};
+use crate::store::{self, Commit, Op, Tx};
 
 /// An event that is to be rehearsed.
 pub struct Scene {
@@ -79,7 +79,12 @@ impl Dispatcher {
         context.must_commit(Commit { ops: puts.collect(), ..Commit::default() }).await?;
         let album = context.album_at(&head, &row)?;
         let head = Head { rest: album.as_ref().map(|album| album.rest.clone()).unwrap_or_default(), ..head };
-        let failed = match context.run_plugins(&head, &row, album.as_ref(), now).await? {
+        let offered = if matches!(row.event, StoredEvent::Job { .. }) {
+            context.run_job(&head, &row, now).await?
+        } else {
+            context.run_plugins(&head, &row, album.as_ref(), now).await?
+        };
+        let failed = match offered {
             Ok(Offered::Settled(_)) => None,
             Ok(Offered::Split) => Some("the album is not taken whole".to_owned()),
             Ok(Offered::Superseded | Offered::Ordered) => Some("it is no plugin's to handle".to_owned()),
@@ -92,5 +97,38 @@ impl Dispatcher {
         context.recorder.close();
         context.forget_journal(number);
         Ok(Rehearsal { notes: context.recorder.take(number), failed })
+    }
+}
+
+impl Context {
+    /// As a worker does, but for the job's own end.
+    async fn run_job(&self, head: &Head, row: &InboxRow, now: u64) -> Result<Result<Offered, Failure>, store::Error> {
+        let StoredEvent::Job { plugin, conversation, id, name, payload, queued } = &row.event else {
+            return Ok(Ok(Offered::Superseded));
+        };
+        let Some(version) = self.routes.load().find(plugin, conversation, row.attempts) else {
+            return Ok(Err(Failure::of_host(format!("plugin `{plugin}`, which queued this job, is not configured"))));
+        };
+        let mut invocation = Invocation {
+            id: head.number,
+            attempt: row.attempts + 1,
+            now,
+            seed: seed(self.bot, head.number),
+            conversation: *conversation,
+            lane: head.lane,
+            bot: self.bot,
+            journal: Journal::default(),
+            on_trial: false,
+            tape: None,
+            matched: Vec::new(),
+            event: plugin::Event::Job(plugin::Job {
+                id: *id,
+                name: name.clone(),
+                payload: payload.clone(),
+                queued: *queued,
+            }),
+        };
+        let (tx, result) = self.run(&version, &mut invocation, Tx::new(&self.store), false).await;
+        Ok(result.map(|_| Offered::Settled(tx)))
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::trial::{Chosen, Trial};
 use crate::config::OnCrash;
-use crate::domain::{Conversation, KeyStrategy, PluginName, UPDATE_KINDS, UpdateView};
+use crate::domain::{Conversation, KeyStrategy, PluginName, UpdateView};
 use crate::plugin::{Filter, Plugin};
 
 /// A plugin that serves, and where it stands among the others.
@@ -101,9 +101,6 @@ pub(super) struct Facts<'a> {
     pub(super) album: bool,
 }
 
-/// The kind under which filters ask for albums.
-const ALBUM: &str = "album";
-
 impl<'a> Facts<'a> {
     /// `username` is the bot's own name.
     pub(super) fn of(view: &'a UpdateView<'a>, username: Option<&str>, attempts: u32) -> Self {
@@ -129,7 +126,7 @@ impl Routes {
             .flat_map(|filter| filter.commands.iter().cloned())
             .collect();
         let versions = entries.iter().flat_map(Entry::versions);
-        let albums = versions.flat_map(|plugin| &plugin.manifest.filters).any(asks_for_albums);
+        let albums = versions.flat_map(|plugin| &plugin.manifest.filters).any(Filter::asks_for_albums);
         Self { entries, commands, albums }
     }
 
@@ -143,8 +140,10 @@ impl Routes {
     #[must_use]
     pub fn kinds(&self) -> Vec<String> {
         let versions = self.entries.iter().flat_map(Entry::versions);
-        let filters = versions.flat_map(|plugin| &plugin.manifest.filters);
-        let kinds: BTreeSet<&str> = filters.flat_map(wanted_kinds).collect();
+        let filters = versions.flat_map(|plugin| plugin.manifest.filters.iter().map(move |filter| (plugin, filter)));
+        let kinds =
+            filters.flat_map(|(plugin, filter)| filter.wanted_kinds().into_iter().map(move |kind| (plugin, kind)));
+        let kinds: BTreeSet<&str> = kinds.filter(|(plugin, kind)| plugin.may_see(kind)).map(|(_, kind)| kind).collect();
         kinds.into_iter().map(str::to_owned).collect()
     }
 
@@ -253,7 +252,7 @@ pub(super) fn matches(filter: &Filter, facts: &Facts<'_>, is_known_command: bool
     let any_or = |list: &[String], value: Option<&str>| {
         list.is_empty() || value.is_some_and(|value| list.iter().any(|item| item == value))
     };
-    (if facts.album { asks_for_albums(filter) } else { any_or(&filter.kinds, Some(&view.kind)) })
+    (if facts.album { filter.asks_for_albums() } else { any_or(&filter.kinds, Some(&view.kind)) })
         && any_or(&filter.chat_types, view.chat_type.as_deref())
         && any_or(&filter.commands, facts.command.as_deref())
         && (!filter.plain_text || (view.text.is_some() && !is_known_command))
@@ -297,26 +296,5 @@ impl Found {
 
     fn is_empty(&self) -> bool {
         self.observing.is_empty() && self.taking.is_empty()
-    }
-}
-
-/// Only where it says so: other filters see an album's messages.
-pub(super) fn asks_for_albums(filter: &Filter) -> bool {
-    filter.kinds.iter().any(|kind| kind == ALBUM)
-}
-
-/// The kinds that can match a filter. One that names none but looks at callback data can only match those that
-/// have such data, and so on.
-fn wanted_kinds(filter: &Filter) -> Vec<&str> {
-    const NEW_MESSAGES: [&str; 3] = ["message", "channel_post", "business_message"];
-    if !filter.kinds.is_empty() {
-        let of = |kind| if kind == ALBUM { NEW_MESSAGES.to_vec() } else { vec![kind] };
-        filter.kinds.iter().flat_map(|kind| of(kind.as_str())).collect()
-    } else if filter.callback_prefix.is_some() {
-        vec!["callback_query"]
-    } else if !filter.commands.is_empty() {
-        NEW_MESSAGES.to_vec()
-    } else {
-        UPDATE_KINDS.to_vec()
     }
 }

@@ -5,6 +5,8 @@
 //! waiting as it was). Each of these commits reads the event's row, so an event that somebody else has settled meanwhile
 //! (its user has ended the conversation, a hanging run was given up) is settled once.
 
+mod jobs;
+
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,8 +38,10 @@ use crate::sender::{Sender, is_chat_action};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::outbox::{self, OutboxRow};
-use crate::store::rows::{broadcast, expiry, prefix_end, timer};
+use crate::store::rows::{broadcast, expiry, job, prefix_end, timer};
 use crate::store::{self, Commit, CommitError, Held, Op, Store, Tx};
+
+pub(super) use self::jobs::JobEnd;
 
 /// How long a message rests while it is looked at as an order.
 const ORDERED: Duration = Duration::from_millis(50);
@@ -74,6 +78,8 @@ pub(super) struct Context {
     pub(super) recorder: Recorder,
     /// What a rehearsal is answered.
     pub(super) played: ArcSwapOption<Played>,
+    /// Told when jobs were queued or cancelled, or may go on.
+    pub(super) jobs_changed: Arc<Notify>,
 }
 
 /// How a lane's turn ended.
@@ -321,6 +327,7 @@ impl Context {
         let mut sets_timer = false;
         let mut broadcasts = false;
         let mut first_end = u64::MAX;
+        let mut jobs = false;
         let mut actions = Vec::new();
         commit.ops.retain_mut(|op| {
             match op {
@@ -337,6 +344,7 @@ impl Context {
                         }
                         rows.push((place, lane, row.priority));
                     }
+                    jobs |= job::is_queue(prefix);
                     place += 1;
                 }
                 Op::Put { key, .. } => {
@@ -344,15 +352,16 @@ impl Context {
                     broadcasts |= broadcast::is_wish(key);
                     first_end = first_end.min(expiry::parse_key(key).map_or(u64::MAX, |(due, _)| due));
                 }
-                Op::Delete { .. } => {}
+                Op::Delete { key } => jobs |= job::parse_head(key).is_some(),
             }
             true
         });
-        let tells = sets_timer || broadcasts || first_end < u64::MAX;
+        let tells = sets_timer || broadcasts || jobs || first_end < u64::MAX;
         if tells || !rows.is_empty() || !actions.is_empty() || !held.is_empty() {
             let sender = self.sender.clone();
             let alarm = self.expiry.clone();
             let timer_set = sets_timer.then(|| self.timer_set.clone());
+            let jobs_changed = jobs.then(|| self.jobs_changed.clone());
             commit.on_durable =
                 Some(Box::new(move |numbers| {
                     sender.committed(rows.into_iter().filter_map(|(place, lane, priority)| {
@@ -364,8 +373,8 @@ impl Context {
                         sender.broadcasts_changed();
                     }
                     alarm.set(first_end);
-                    if let Some(timer_set) = timer_set {
-                        timer_set.notify_one();
+                    for changed in timer_set.into_iter().chain(jobs_changed) {
+                        changed.notify_one();
                     }
                 }));
         }

@@ -31,6 +31,7 @@ impl Bench {
         let settings = Settings {
             concurrency: 1,
             max_attempts: 5,
+            jobs: 1,
             default_locale: "en".to_owned(),
             grace: Duration::ZERO,
             notices: tell,

@@ -1,5 +1,6 @@
 //! What a conversation is: the scope of one state.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,19 @@ impl FromStr for KeyStrategy {
             "user_in_topic" => Self::UserInTopic,
             "none" => Self::Unordered,
             _ => return Err(UnknownKeyStrategy(name.to_owned())),
+        })
+    }
+}
+
+impl fmt::Display for KeyStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Chat => "chat",
+            Self::User => "user",
+            Self::UserInChat => "user_in_chat",
+            Self::Topic => "topic",
+            Self::UserInTopic => "user_in_topic",
+            Self::Unordered => "none",
         })
     }
 }
@@ -117,6 +131,18 @@ impl Conversation {
         }
         bytes
     }
+
+    /// The reverse of [`Conversation::encode`]; `None` for bytes that it never makes.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (&mask, rest) = bytes.split_first()?;
+        let (ids, rest) = rest.as_chunks::<8>();
+        let mut ids = ids.iter().map(|id| i64::from_be_bytes(*id) ^ i64::MIN);
+        let mut part = |bit: u8| if mask & (1 << bit) == 0 { Some(None) } else { ids.next().map(Some) };
+        let (chat, user, thread) = (part(0)?, part(1)?, part(2)?);
+        let is_whole = mask < 8 && rest.is_empty() && ids.next().is_none();
+        is_whole.then(|| Self { chat: chat.map(ChatId), user: user.map(UserId), thread: thread.map(ThreadId) })
+    }
 }
 
 #[cfg(test)]
@@ -132,6 +158,19 @@ mod tests {
         assert_eq!(of(KeyStrategy::User, chat, None, None), Conversation { chat, ..Default::default() });
         assert_eq!(of(KeyStrategy::UserInChat, chat, user, None), Conversation { chat, user, thread: None });
         assert_eq!(of(KeyStrategy::Topic, chat, user, Some(ThreadId(3))).thread, Some(ThreadId(3)));
+    }
+
+    #[test]
+    fn encoding_is_reversible() {
+        for mask in 0..8 {
+            let part = |bit: u8, id: i64| (mask & (1 << bit) != 0).then_some(id);
+            let (chat, user, thread) = (part(0, -5).map(ChatId), part(1, 7).map(UserId), part(2, 3).map(ThreadId));
+            let conversation = Conversation { chat, user, thread };
+            let bytes = conversation.encode();
+            assert_eq!(Conversation::decode(&bytes), Some(conversation));
+            assert_eq!(Conversation::decode(&[&bytes[..], &[0]].concat()), None);
+        }
+        assert_eq!((Conversation::decode(&[]), Conversation::decode(&[1, 0])), (None, None));
     }
 
     #[test]

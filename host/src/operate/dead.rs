@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Error, Operator, Outcome, Refusal, Selection, private};
+use super::{Error, Operator, Outcome, Refusal, Selection, jobs, private};
 use crate::clock::unix_millis;
 use crate::domain::{EventLane, KeyStrategy, Lane, UpdateView};
 use crate::store::rows::dead::{self, DeadRow};
@@ -64,7 +64,7 @@ pub struct Letter {
     pub lane: String,
     /// The guest's backtrace; empty where there is none.
     pub backtrace: String,
-    /// `{"update": …}`, `{"album": […]}`, `{"timer": …}` or `{"unreadable": …}`.
+    /// `{"update": …}`, `{"album": […]}`, `{"timer": …}`, `{"job": …}` or `{"unreadable": …}`.
     pub event: Json,
 }
 
@@ -131,6 +131,10 @@ impl Operator {
     pub async fn retry(&self, which: &Selection) -> Result<Outcome, Error> {
         self.each(which, |number, value| {
             let row = DeadRow::decode(value).map_err(|error| error.to_string())?;
+            if let Some(ops) = jobs::queued_again(self.bot, &row, unix_millis()) {
+                tracing::info!(number, "a dead letter goes back into the queue of its plugin's jobs");
+                return Ok((None, ops));
+            }
             let (lane, rows) = waiting_again(row, unix_millis())?;
             tracing::info!(number, %lane, "a dead letter goes back into the inbox");
             let append = |row: InboxRow| Op::Append { prefix: inbox::lane_prefix(self.bot, lane), value: row.encode() };
@@ -176,6 +180,7 @@ impl Operator {
             match self.store.commit(self.removal(key, value, lane, ops)).await {
                 Ok(receipt) => {
                     last = Some(receipt);
+                    self.tell_jobs();
                     outcome.done.push(number);
                 }
                 Err(CommitError::Conflict { .. }) => refuse("somebody else has just dealt with it".to_owned()),

@@ -47,6 +47,14 @@ pub(super) fn show(event: &StoredEvent, rest: &[Vec<u8>], payload: bool) -> Json
             "conversation": conversation,
             "payload": bytes(stored, payload),
         } }),
+        StoredEvent::Job { plugin, conversation, id, name, payload: stored, queued } => json!({ "job": {
+            "plugin": plugin,
+            "name": name,
+            "id": id,
+            "queued": queued,
+            "conversation": conversation,
+            "payload": bytes(stored, payload),
+        } }),
         StoredEvent::Expired { plugin, conversation, state } => json!({ "expired": {
             "plugin": plugin,
             "state": state.name,

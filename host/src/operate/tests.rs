@@ -256,3 +256,146 @@ async fn a_pause_lasts_until_it_is_ended() {
     assert!(again.resume(&a).await.unwrap() && !again.resume(&a).await.unwrap());
     assert_eq!(again.paused().unwrap().into_keys().collect::<Vec<_>>(), [b]);
 }
+
+/// As part of a key, in digits, and as postcard writes numbers.
+fn traces(store: &Store, id: i64) -> Vec<String> {
+    let (mut rest, mut varint) = (((id << 1) ^ (id >> 63)).cast_unsigned(), Vec::new());
+    while rest >= 0x80 {
+        varint.push((rest & 0x7f) as u8 | 0x80);
+        rest >>= 7;
+    }
+    varint.push(rest as u8);
+    let parts = [(id ^ i64::MIN).to_be_bytes().to_vec(), id.to_string().into_bytes(), varint];
+    let holds = |bytes: &[u8]| parts.iter().any(|part| bytes.windows(part.len()).any(|window| window == part));
+    let rows = store.range(&[1], &[0x7d], usize::MAX).unwrap();
+    let found = rows.iter().filter(|(key, value)| holds(key) || holds(value));
+    found.map(|(key, _)| key.escape_ascii().to_string()).collect()
+}
+
+/// One row of every kind that can be somebody's.
+async fn fill(room: &Room, id: i64) {
+    use crate::store::rows::broadcast::{self, Recipient};
+    use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow, Priority};
+    use crate::store::rows::{album, chat, expiry, flood, fsm, job, kv, timer, unknown, version};
+    let (plugin, lane) = (PluginName::new("shop"), Lane::Chat(ChatId(id)));
+    let conversation = Conversation { chat: Some(ChatId(-5)), user: Some(UserId(id)), thread: None };
+    let state = |expires| fsm::StateRow { name: "a".to_owned(), version: 1, expires, bytes: vec![7] }.encode();
+    let value = || kv::ValueRow { expires: 0, bytes: b"1".to_vec() }.encode();
+    let params = format!("{{\"chat_id\":{id},\"text\":\"x\"}}");
+    let call = OutboxRow {
+        plugin: plugin.clone(),
+        event: 1,
+        method: "sendMessage".to_owned(),
+        params: params.clone(),
+        priority: Priority::Normal,
+        attempts: 0,
+        queued: 0,
+        delivery: Delivery::AtMostOnce,
+        begun: 0,
+        files: Vec::new(),
+        fallback: Fallback::None,
+        follows: false,
+    };
+    let whole = EventLane::whole(lane);
+    let timer_row = timer::TimerRow {
+        plugin: plugin.clone(),
+        conversation,
+        lane: whole,
+        name: "t".to_owned(),
+        payload: vec![],
+        owner: timer::Owner::Conversation,
+        repeat: None,
+    };
+    let mut albums = album::AlbumsRow::default();
+    albums.add("13", 5);
+    let end = expiry::ExpiryRow::State { plugin: plugin.clone(), conversation, lane: whole, tell: false };
+    let reason = format!("the plugin panicked: chat {id}");
+    let rejected = vec![version::Rejected { version: "b".to_owned(), at: 1, reason }];
+    let sent_back = version::VersionRow { rejected, ..version::VersionRow::default() };
+    let head = job::HeadRow {
+        name: "j".to_owned(),
+        conversation,
+        lane: whole,
+        queued: 1,
+        due: 0,
+        attempts: 0,
+        reason: String::new(),
+        begun: false,
+        key: Some(format!("once-{id}")),
+    };
+    let lost = unknown::UnknownRow {
+        plugin: "shop".to_owned(),
+        event: 1,
+        method: "sendMessage".to_owned(),
+        lane: Lane::Other,
+        at: 1,
+        maybe_sent: true,
+        reason: String::new(),
+        params,
+    };
+    let group = json!({ "update_id": 9, "message": { "chat": { "id": -5 }, "from": { "id": id }, "text": "x" } });
+    let waiting = InboxRow::new(update_of(&group), 1);
+    let piece = [Recipient::Chat(ChatId(3)), Recipient::Chat(ChatId(id)), Recipient::Chat(ChatId(4))];
+    let job_id = id.cast_unsigned() % 1_000;
+    let puts = [
+        (fsm::key(BOT, &plugin, &conversation), state(44)),
+        (expiry::key(BOT, 44, &fsm::key(BOT, &plugin, &conversation)), end.encode()),
+        // Left behind by a state that was set anew.
+        (expiry::key(BOT, 43, &fsm::key(BOT, &plugin, &conversation)), end.encode()),
+        (fsm::aside_key(BOT, &plugin, &conversation), state(0)),
+        (fsm::before_key(BOT, &plugin, &conversation), state(0)),
+        (kv::key(BOT, &plugin, kv::Scope::User(UserId(id)), "v"), value()),
+        (kv::key(BOT, &plugin, kv::Scope::Chat(ChatId(id)), "v"), value()),
+        (job::head_key(BOT, &plugin, job_id), head.encode()),
+        (job::payload_key(BOT, &plugin, job_id), id.to_string().into_bytes()),
+        (job::unique_key(BOT, &plugin, &format!("once-{id}")), job_id.to_be_bytes().to_vec()),
+        (chat::key(BOT, ChatId(id)), chat::ChatRow::default().encode()),
+        (album::key(BOT, ChatId(id)), albums.encode()),
+        (flood::key(BOT, lane), flood::FloodRow { until: 9 }.encode()),
+        (version::key(BOT, &PluginName::new(&format!("v{}", job_id))), sent_back.encode()),
+        (broadcast::piece_key(BOT, job_id, 0), broadcast::encode_piece(&piece)),
+    ];
+    let puts = puts.into_iter().chain(timer_row.rows(BOT, 99, job_id));
+    let ops = puts.map(|(key, value)| Op::Put { key, value }).chain([
+        Op::Append { prefix: outbox::lane_prefix(BOT, lane), value: call.encode() },
+        Op::Append {
+            prefix: inbox::lane_prefix(BOT, EventLane::whole(Lane::Chat(ChatId(-5)))),
+            value: waiting.encode(),
+        },
+        Op::Append { prefix: dead::bot_prefix(BOT), value: letter("shop", whole, message(id, 8, "x")).encode() },
+        Op::Append { prefix: unknown::bot_prefix(BOT), value: lost.encode() },
+    ]);
+    room.operator.store.commit(Commit { ops: ops.collect(), ..Commit::default() }).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_erasure_leaves_no_trace_of_one_and_all_of_another() {
+    let room = room();
+    let (one, other) = (7_123_456_789, 7_987_654_321);
+    fill(&room, one).await;
+    fill(&room, other).await;
+    let store = room.operator.store.clone();
+    // What a plugin keeps for itself stays, unless it is meant.
+    let note = crate::store::rows::kv::key(BOT, &PluginName::new("shop"), crate::store::rows::kv::Scope::Plugin, "all");
+    let kept = crate::store::rows::kv::ValueRow { expires: 0, bytes: format!("[{one}]").into_bytes() };
+    let ops = vec![Op::Put { key: note.clone(), value: kept.encode() }];
+    store.commit(Commit { ops, ..Commit::default() }).await.unwrap();
+    let (before, others) = (traces(&store, one).len(), traces(&store, other));
+    let order = Erase { user: Some(one), chat: None, dry_run: true, mentions: false };
+    let counted = room.operator.erase(&order).await.unwrap();
+    assert_eq!(traces(&store, one).len(), before, "only counted");
+    let erased = room.operator.erase(&Erase { dry_run: false, ..order.clone() }).await.unwrap();
+    assert_eq!(erased, counted);
+    let kinds: Vec<u64> = erased.rows.values().copied().collect();
+    // States, aside, before, values, timer, job, event, call, dead letter, unknown call, chat, broadcast, albums, ends,
+    // flood, version.
+    assert_eq!(kinds, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1], "{erased:?}");
+    assert_eq!((traces(&store, one), erased.mentioned), (vec![note.escape_ascii().to_string()], 1));
+    // Begun, and interrupted: the next start goes on with it.
+    let begun = crate::store::rows::erasure::key(BOT, crate::store::rows::erasure::Subject::User(UserId(one)), true);
+    let ops = vec![Op::Put { key: begun, value: Vec::new() }];
+    store.commit(Commit { ops, ..Commit::default() }).await.unwrap();
+    room.operator.finish_erasures().await.unwrap();
+    assert_eq!(traces(&store, one), [""; 0]);
+    assert_eq!(traces(&store, other), others);
+}

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::bindings::botyard::types::types;
 use super::http::HttpClient;
 use super::journal::Cursor;
-use super::limits::MemoryGuard;
+use super::limits::{Budget, MemoryGuard};
 use super::meter::Meter;
 use super::run::Invocation;
 use super::version::Context;
@@ -35,6 +35,7 @@ mod files;
 mod fsm;
 mod http;
 mod i18n;
+mod jobs;
 mod log;
 mod random;
 mod schedule;
@@ -49,6 +50,7 @@ pub(super) struct Host {
     pub(super) context: Arc<Context>,
     pub(super) memory: MemoryGuard,
     pub(super) meter: Arc<Meter>,
+    pub(super) budget: Budget,
     /// None while the plugin is being described.
     pub(super) run: Option<Run>,
     /// What the guest's panic hook said, just before the trap.
@@ -81,6 +83,7 @@ pub(super) struct Run {
     acting: HashMap<Lane, StopOnDrop>,
     http_cursor: Cursor,
     timers: u64,
+    jobs: u64,
     effects_left: u32,
     data_left: u64,
     random: Option<StdRng>,
@@ -114,16 +117,8 @@ const DESCRIBING: &str = "nothing can be done while the plugin describes itself"
 impl Host {
     /// For a plugin that describes itself: without access to anything.
     pub(super) fn describing(context: Arc<Context>, meter: Arc<Meter>, http: HttpClient) -> Self {
-        let limits = &context.limits;
-        Self {
-            memory: MemoryGuard::new(limits.memory),
-            log_left: limits.log,
-            meter,
-            run: None,
-            panic: None,
-            http,
-            context,
-        }
+        let (budget, log_left) = (context.limits.budget(), context.limits.log);
+        Self { memory: MemoryGuard::new(budget.memory), log_left, meter, budget, run: None, panic: None, http, context }
     }
 
     /// For one run.
@@ -136,12 +131,13 @@ impl Host {
         outbound: Arc<dyn Outbound>,
     ) -> Self {
         let limits = &context.limits;
+        let budget = invocation.budget(limits);
         let run = Run {
             tx,
             bot: invocation.bot,
             conversation: invocation.conversation,
             now: invocation.now,
-            deadline: Instant::now() + limits.time,
+            deadline: Instant::now() + budget.time,
             calls: 0,
             requests: 0,
             lane: invocation.lane,
@@ -155,17 +151,18 @@ impl Host {
             acting: HashMap::new(),
             http_cursor: Cursor::default(),
             timers: 0,
+            jobs: 0,
             effects_left: limits.effects,
             data_left: limits.data,
             random: None,
             files: files::RunFiles::default(),
         };
-        Self { run: Some(run), ..Self::describing(context, meter, http) }
+        Self { run: Some(run), budget, ..Self::describing(context, meter, http) }
     }
 
     /// For another instance of the same run: memory and processor time begin anew, effects go on.
     pub(super) fn begin(&mut self) {
-        self.memory = MemoryGuard::new(self.context.limits.memory);
+        self.memory = MemoryGuard::new(self.budget.memory);
         self.meter.renew();
         self.panic = None;
     }

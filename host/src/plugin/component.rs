@@ -2,33 +2,38 @@
 //! host mean the same interface.
 //!
 //! `cargo build --target wasm32-unknown-unknown` makes a core module with the interface's description in a
-//! section of its own; [`componentise`] wraps it. Finished components are taken as they are. Whatever can't be
-//! a plugin is refused with the reason, before anything is compiled.
+//! section of its own; [`componentise`] wraps it. A module of another compiler, without that section, is given it
+//! ([`bare`](super::bare)). Finished components are taken as they are. Whatever can't be a plugin is refused with the
+//! reason, before anything is compiled.
+//!
+//! Plugins built against an older version of an interface run for as long as the interface only grew ([`fits`]); where
+//! versions differ by more, the error names both cures.
 
 use std::borrow::Cow;
 
 use wasmtime::component::Component;
 use wit_component::ComponentEncoder;
 
-use super::Error;
+use super::{Error, bare};
 
 /// What a plugin must export.
-const EXPORT: &str = "botyard:plugin/handler@0.1.0";
+pub(super) const EXPORT: &str = "botyard:plugin/handler@0.1.0";
 
-/// What needs a grant of its own.
-pub(super) const BROADCASTS: &str = "botyard:broadcast/broadcasts@0.1.0";
+/// How this host calls itself where versions differ.
+const HOST: &str = concat!("botyard ", env!("CARGO_PKG_VERSION"));
 
-/// What a plugin may import.
-const OFFERED: [&str; 14] = [
+/// What a plugin may import; the types that all share first.
+const OFFERED: [&str; 15] = [
     "botyard:types/types@0.1.0",
     "botyard:telegram/bot-api@0.1.0",
-    BROADCASTS,
+    "botyard:broadcast/broadcasts@0.1.0",
     "botyard:files/files@0.1.0",
     "botyard:telegram/chats@0.1.0",
     "botyard:fsm/conversation@0.1.0",
     "botyard:storage/key-value@0.1.0",
     "botyard:i18n/catalogs@0.1.0",
     "botyard:schedule/timers@0.1.0",
+    "botyard:jobs/jobs@0.1.0",
     "botyard:http/client@0.1.0",
     "botyard:clock/clock@0.1.0",
     "botyard:random/random@0.1.0",
@@ -47,13 +52,11 @@ pub(super) fn componentise(wasm: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
     if header == COMPONENT {
         return Ok(Cow::Borrowed(wasm));
     }
-    if !described {
-        return Err(Error::NoInterface);
-    }
+    let wasm = if described { Cow::Borrowed(wasm) } else { Cow::Owned(bare::describe(wasm)?) };
     // The engine validates what comes out, so doing it here as well would be time lost.
     ComponentEncoder::default()
         .validate(false)
-        .module(wasm)
+        .module(&wasm)
         .and_then(|mut encoder| encoder.encode())
         .map(Cow::Owned)
         .map_err(|error| Error::Component(format!("{error:#}")))
@@ -121,40 +124,103 @@ fn leb128(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
 pub(super) fn check_interface(component: &Component) -> Result<(), Error> {
     let engine = component.engine();
     let kind = component.component_type();
-    let foreign: Vec<String> =
-        kind.imports(engine).map(|(name, _)| name).filter(|name| !OFFERED.contains(name)).map(explain).collect();
+    let foreign: Vec<String> = kind.imports(engine).filter_map(|(name, _)| explain(name)).collect();
     if !foreign.is_empty() {
         return Err(Error::Imports(foreign.join("; ")));
     }
     let exports: Vec<&str> = kind.exports(engine).map(|(name, _)| name).collect();
-    if exports.contains(&EXPORT) { Ok(()) } else { Err(other_world(&exports)) }
+    if exports.iter().any(|export| fits(export, EXPORT)) { Ok(()) } else { Err(other_world(&exports)) }
 }
 
-/// True if the component imports this.
-pub(super) fn imports(component: &Component, interface: &str) -> bool {
-    component.component_type().imports(component.engine()).any(|(name, _)| name == interface)
+/// The interfaces that a component imports, with their versions; that of the shared types is none of its own.
+pub(super) fn interfaces(component: &Component) -> Vec<String> {
+    let kind = component.component_type();
+    let names = kind.imports(component.engine()).map(|(name, _)| name.to_owned());
+    names.filter(|name| base(name) != base(OFFERED[0])).collect()
 }
 
 fn other_world(exports: &[&str]) -> Error {
     match exports.iter().find(|name| base(name) == base(EXPORT)) {
-        Some(other) => Error::OtherVersion { wanted: (*other).to_owned(), offered: EXPORT },
+        Some(other) => Error::OtherVersion { wanted: (*other).to_owned(), offered: EXPORT, cure: cure(other, EXPORT) },
         None => Error::OtherWorld { exports: if exports.is_empty() { "nothing".into() } else { exports.join(", ") } },
     }
 }
 
-fn explain(import: &str) -> String {
+/// Why an import can't be had; `None` where it can.
+fn explain(import: &str) -> Option<String> {
     if import.starts_with("wasi:") {
-        return format!("`{import}` (WASI is not offered: build for the target wasm32-unknown-unknown)");
+        return Some(format!("`{import}` (WASI is not offered: build for the target wasm32-unknown-unknown)"));
     }
     match OFFERED.iter().find(|offered| base(offered) == base(import)) {
-        Some(offered) => {
-            format!("`{import}` (this host offers `{offered}`: build with the SDK of this host's version)")
-        }
-        None => format!("`{import}` (unknown to this host)"),
+        Some(offered) if fits(import, offered) => None,
+        Some(offered) => Some(format!("`{import}` (this host offers `{offered}`: {})", cure(import, offered))),
+        None if import.starts_with("botyard:") => Some(format!(
+            "`{import}` (unknown to this host, which is {HOST}: upgrade the host, or rebuild the plugin with the SDK of \
+             this host's version)"
+        )),
+        None => Some(format!("`{import}` (unknown to this host)")),
+    }
+}
+
+/// What mends a difference between versions.
+pub(super) fn cure(wanted: &str, offered: &str) -> &'static str {
+    if version(wanted) > version(offered) {
+        "the plugin is newer; upgrade the host, or rebuild the plugin with the SDK of this host's version"
+    } else {
+        "the plugin is older; rebuild it with the SDK of this host's version, or run it on the host it was built for"
     }
 }
 
 /// An interface's name without its version.
-fn base(interface: &str) -> &str {
+pub(super) fn base(interface: &str) -> &str {
     interface.split('@').next().unwrap_or(interface)
+}
+
+/// True if what was built against `wanted` runs on `offered`: the same interface in a version that only added to it since.
+/// Before 1.0 a step of the second number may change anything.
+pub(super) fn fits(wanted: &str, offered: &str) -> bool {
+    if wanted == offered {
+        return true;
+    }
+    let (Some(old), Some(new)) = (version(wanted), version(offered)) else { return false };
+    let line = |version: [u64; 3]| match version {
+        [0, 0, patch] => (0, 0, patch),
+        [0, minor, _] => (0, minor, 0),
+        [major, ..] => (major, 0, 0),
+    };
+    base(wanted) == base(offered) && line(old) == line(new) && old <= new
+}
+
+/// Release versions only: nobody promises anything about others.
+fn version(interface: &str) -> Option<[u64; 3]> {
+    let mut numbers = interface.split_once('@')?.1.split('.').map(str::parse);
+    let version = [numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?];
+    numbers.next().is_none().then_some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_built_for_an_older_version_of_the_same_line_runs() {
+        for (wanted, offered, expected) in [
+            ("a:b/c@0.1.0", "a:b/c@0.1.0", true),
+            ("a:b/c@0.1.0", "a:b/c@0.1.3", true),
+            ("a:b/c@0.1.4", "a:b/c@0.1.3", false),
+            ("a:b/c@0.1.0", "a:b/c@0.2.0", false),
+            ("a:b/c@0.0.1", "a:b/c@0.0.2", false),
+            ("a:b/c@1.0.0", "a:b/c@1.7.0", true),
+            ("a:b/c@1.9.0", "a:b/c@1.7.0", false),
+            ("a:b/c@1.0.0", "a:b/c@2.0.0", false),
+            ("a:b/d@1.0.0", "a:b/c@1.0.1", false),
+            ("a:b/c@0.1.0-rc.1", "a:b/c@0.1.0", false),
+            ("a:b/c", "a:b/c@0.1.0", false),
+            ("a:b/c@0.1", "a:b/c@0.1.0", false),
+        ] {
+            assert_eq!(fits(wanted, offered), expected, "{wanted} on {offered}");
+        }
+        assert!(cure("a:b/c@0.2.0", "a:b/c@0.1.0").contains("upgrade the host, or rebuild"));
+        assert!(cure("a:b/c@0.0.9", "a:b/c@0.1.0").contains("older"));
+    }
 }

@@ -5,6 +5,7 @@
 //! come back by itself.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +24,7 @@ use super::cache::Cache;
 use super::limits::MEMORY_CAP;
 use super::run::describe;
 use super::version::{Context, Pace, file_hash};
-use super::{Error, Grants, HttpClient, Limits, Manifest, Plugin, Version, component, grants};
+use super::{Error, Grants, HttpClient, Limits, Manifest, Plugin, Rights, Version, component, grants};
 use crate::domain::PluginName;
 use crate::i18n::Catalogs;
 
@@ -148,12 +149,15 @@ impl Engine {
             ..bare
         };
         let mut warnings = context.warnings();
-        if component::imports(&component, component::BROADCASTS) {
+        let interfaces = component::interfaces(&component);
+        let rights = Rights::of(&manifest, &interfaces);
+        if rights.broadcasts() {
             warnings.extend(grants::check_broadcast(&name, &context.grants, false).err());
         }
+        warnings.extend(rights.kinds_left_out(&name, &context.grants));
         let version = Version::of(wasm);
         let (engine, context, pace) = (self.clone(), context.into(), Pace::default());
-        Ok(Arc::new(Plugin { name, version, manifest, warnings, engine, code, context, pace }))
+        Ok(Arc::new(Plugin { name, version, manifest, rights, interfaces, warnings, engine, code, context, pace }))
     }
 
     fn component(&self, wasm: &[u8]) -> Result<Component, Error> {
@@ -162,9 +166,12 @@ impl Engine {
         if let Some(component) = inner.cache.as_ref().and_then(|cache| cache.get(&inner.wasm, &hash)) {
             return Ok(component);
         }
-        let bytes = component::componentise(wasm)?;
-        let component =
-            Component::from_binary(&inner.wasm, &bytes).map_err(|error| Error::Compile(format!("{error:#}")))?;
+        // What describes an interface is not always checked before it is relied on, and anybody can have written it.
+        let compile = || {
+            let bytes = component::componentise(wasm)?;
+            Component::from_binary(&inner.wasm, &bytes).map_err(|error| Error::Compile(format!("{error:#}")))
+        };
+        let component = std::panic::catch_unwind(AssertUnwindSafe(compile)).unwrap_or(Err(Error::Damaged))?;
         if let Some(cache) = &inner.cache {
             cache.put(&hash, &component);
         }

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 /// Plugins have less than a megabyte; a runtime inside of them makes twenty.
-const LARGEST: u64 = 64 << 20;
+pub const LARGEST: u64 = 64 << 20;
 
 /// The content of a plugin's file.
 ///

@@ -3,7 +3,7 @@
 //! Pure; a refusal says what to change, and where. Telegram takes method names in any case, so they are
 //! compared without it.
 
-use crate::domain::{Origin, OriginPattern, PluginName};
+use crate::domain::{ChatGrant, Origin, OriginPattern, PluginName};
 
 /// These belong to the host: with them a plugin could take the bot's updates or end its session.
 const NEVER: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut", "close"];
@@ -13,6 +13,10 @@ const NEVER: [&str; 5] = ["getUpdates", "setWebhook", "deleteWebhook", "logOut",
 pub struct Grants {
     /// Bot API methods, with `*` at the end for any ending; none for all that the plugin declares.
     pub methods: Option<Vec<String>>,
+    /// Kinds of update that it is offered; none for all that it asks for.
+    pub kinds: Option<Vec<String>>,
+    /// Chats that it has to do with; none for all.
+    pub chats: Option<Vec<ChatGrant>>,
     /// Broadcasts.
     pub broadcast: Broadcasting,
     /// Servers that it may send HTTP requests to, as far as it declares them too.
@@ -103,6 +107,14 @@ pub(super) fn check_broadcast(plugin: &PluginName, grants: &Grants, paid: bool) 
         return Ok(());
     }
     Err(format!("add `grants.broadcast = {line}` to [plugins.{plugin}] in bot.toml"))
+}
+
+/// True if the pattern allows all that the other one does.
+pub(super) fn covers(pattern: &str, other: &str) -> bool {
+    match other.strip_suffix('*') {
+        Some(beginning) => pattern.ends_with('*') && matches(pattern, beginning),
+        None => matches(pattern, other),
+    }
 }
 
 fn matches(pattern: &str, method: &str) -> bool {

@@ -45,6 +45,39 @@ pub struct Limits {
     pub effects: u32,
     /// Bytes that the host holds for the run: what it reads from the store and what it writes.
     pub data: u64,
+    /// Its jobs.
+    pub jobs: JobLimits,
+}
+
+/// What a plugin's jobs may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobLimits {
+    /// Jobs that are queued and not done with.
+    pub waiting: usize,
+    /// Jobs that are worked on at once.
+    pub workers: usize,
+    /// After so many failed attempts a job becomes a dead letter.
+    pub attempts: u32,
+    /// What each run of a job may use, in place of the same of [`Limits`].
+    pub budget: Budget,
+}
+
+/// What one run may use up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Time on a processor.
+    pub cpu: Duration,
+    /// Time from start to end, waiting included.
+    pub time: Duration,
+}
+
+impl Default for JobLimits {
+    fn default() -> Self {
+        let (cpu, time) = (Duration::from_secs(10), Duration::from_secs(300));
+        Self { waiting: 100, workers: 2, attempts: 5, budget: Budget { memory: 64 << 20, cpu, time } }
+    }
 }
 
 impl Default for Limits {
@@ -64,15 +97,25 @@ impl Default for Limits {
             http_per_minute: 300,
             effects: 1_000,
             data: 16 << 20,
+            jobs: JobLimits::default(),
         }
     }
 }
 
 impl Limits {
+    /// What a run that handles an event may use up.
+    pub(super) fn budget(&self) -> Budget {
+        Budget { memory: self.memory, cpu: self.cpu, time: self.time }
+    }
+
     /// Says what can't be granted, if anything.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.memory > MEMORY_CAP {
             return Err(format!("`limits.memory` is {} bytes; at most {MEMORY_CAP} can be given", self.memory));
+        }
+        if self.jobs.budget.memory > MEMORY_CAP {
+            let memory = self.jobs.budget.memory;
+            return Err(format!("`jobs.memory` is {memory} bytes; at most {MEMORY_CAP} can be given"));
         }
         if self.cpu.is_zero() || self.time.is_zero() {
             return Err("`limits.cpu` and `limits.time` must be more than nothing".to_owned());

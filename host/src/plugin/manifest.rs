@@ -6,7 +6,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::bindings::exports::botyard::plugin::handler as wire;
 use super::grants;
-use crate::domain::{KeyStrategy, OriginPattern};
+use crate::domain::{KeyStrategy, OriginPattern, UPDATE_KINDS};
 use crate::recurrence::{Misfire, Rule};
 
 /// A compiled regular expression may not be larger than this. At its worst one of this size takes 30 ms for the
@@ -82,6 +82,34 @@ pub struct Filter {
     pub states: Vec<String>,
     /// Sees the event whoever takes it, and never takes it.
     pub observe: bool,
+}
+
+/// The kind under which filters ask for albums.
+const ALBUM: &str = "album";
+
+impl Filter {
+    /// Only where it says so: other filters see an album's messages.
+    #[must_use]
+    pub fn asks_for_albums(&self) -> bool {
+        self.kinds.iter().any(|kind| kind == ALBUM)
+    }
+
+    /// The kinds of update that can match. A filter that names none but looks at callback data can only match those that
+    /// have such data, and so on.
+    #[must_use]
+    pub fn wanted_kinds(&self) -> Vec<&str> {
+        const NEW_MESSAGES: [&str; 3] = ["message", "channel_post", "business_message"];
+        if !self.kinds.is_empty() {
+            let of = |kind| if kind == ALBUM { NEW_MESSAGES.to_vec() } else { vec![kind] };
+            self.kinds.iter().flat_map(|kind| of(kind.as_str())).collect()
+        } else if self.callback_prefix.is_some() {
+            vec!["callback_query"]
+        } else if !self.commands.is_empty() {
+            NEW_MESSAGES.to_vec()
+        } else {
+            UPDATE_KINDS.to_vec()
+        }
+    }
 }
 
 /// A command in Telegram's menu.

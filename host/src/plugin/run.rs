@@ -21,7 +21,7 @@ use super::bindings::exports::botyard::plugin::handler as exported;
 use super::engine::Engine;
 use super::meter::{Exhausted, Meter};
 use super::version::Context;
-use super::{Event, Journal, Outbound, Plugin, Tape};
+use super::{Budget, Event, Journal, Limits, Outbound, Plugin, Tape};
 use crate::config::redaction::redact;
 use crate::domain::{BotId, Conversation, EventLane, PluginName};
 use crate::store::rows::fsm::{StateRow, aside_key, before_key, key};
@@ -61,6 +61,13 @@ pub struct Invocation {
     pub on_trial: bool,
     /// What it asks outside is written down there, or answered from there.
     pub tape: Option<Tape>,
+}
+
+impl Invocation {
+    /// What the run may use up.
+    pub(super) fn budget(&self, limits: &Limits) -> Budget {
+        if matches!(self.event, Event::Job(_)) { limits.jobs.budget } else { limits.budget() }
+    }
 }
 
 /// What a plugin made of an event.
@@ -116,16 +123,16 @@ pub enum RunError {
         backtrace: String,
     },
     /// It used up its processor time.
-    #[error("the plugin used more than {0:?} of processor time (`limits.cpu`)")]
+    #[error("the plugin used more than {0:?} of processor time (`limits.cpu`, for a job `jobs.cpu`)")]
     OutOfCpu(Duration),
     /// It took too long.
-    #[error("the plugin took more than {0:?} (`limits.time`)")]
+    #[error("the plugin took more than {0:?} (`limits.time`, for a job `jobs.time`)")]
     OutOfTime(Duration),
     /// Its deadline did not end it either.
     #[error("the plugin hung far beyond {0:?} (`limits.time`), and the watchdog has ended it")]
     Hung(Duration),
     /// It could not do with its memory.
-    #[error("the plugin needed more than {0} bytes of memory (`limits.memory`)")]
+    #[error("the plugin needed more than {0} bytes of memory (`limits.memory`, for a job `jobs.memory`)")]
     OutOfMemory(u64),
     /// The host could not do its part; not the plugin's fault.
     #[error("the host failed: {0}")]
@@ -138,7 +145,7 @@ impl Plugin {
     pub async fn run(&self, invocation: &Invocation, tx: Tx, outbound: Arc<dyn Outbound>) -> RunReport {
         let _place = self.engine.place().await;
         let start = tx.savepoint();
-        let meter = Arc::new(Meter::new(self.context.limits.cpu));
+        let meter = Arc::new(Meter::new(invocation.budget(&self.context.limits).cpu));
         let http = self.engine.http();
         let host = Host::running(Arc::clone(&self.context), Arc::clone(&meter), http, invocation, tx, outbound);
         let (host, result) = match &invocation.event {
@@ -150,7 +157,10 @@ impl Plugin {
         };
         let run = host.run.expect("a host that was made for a run has one");
         if result.is_ok() {
-            self.pace.note(meter.spent());
+            // A job's time says nothing of how fast events are handled.
+            if !matches!(invocation.event, Event::Job(_)) {
+                self.pace.note(meter.spent());
+            }
             let left_over = run.left_over(&self.name);
             if left_over > 0 {
                 tracing::warn!(
@@ -412,7 +422,7 @@ fn finish<T>(store: Store<Host>, answer: Option<wasmtime::Result<T>>) -> (Host, 
     let result = match answer {
         Some(Ok(answer)) => Ok(answer),
         Some(Err(error)) => Err(explain(&mut host, &error)),
-        None => Err(RunError::OutOfTime(host.context.limits.time)),
+        None => Err(RunError::OutOfTime(host.budget.time)),
     };
     (host, result)
 }
@@ -426,7 +436,7 @@ fn guests_words(text: String) -> String {
 }
 
 fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
-    let limits = &host.context.limits;
+    let limits = host.budget;
     if error.is::<Exhausted>() {
         return RunError::OutOfCpu(limits.cpu);
     }

@@ -14,6 +14,7 @@ use crate::store::{Store, Tx};
 mod guest;
 mod load;
 mod misbehave;
+mod samples;
 mod state;
 
 const BOT: BotId = BotId(42);

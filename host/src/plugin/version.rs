@@ -13,7 +13,7 @@ use super::api::Host;
 use super::bindings::PluginPre;
 use super::engine::Engine;
 use super::grants::{self, Reach};
-use super::{Grants, Limits, Manifest};
+use super::{Grants, Limits, Manifest, Rights};
 use crate::domain::{OriginPattern, PluginName};
 use crate::i18n::{Catalogs, Value};
 
@@ -46,7 +46,8 @@ impl fmt::Display for Version {
 }
 
 /// The whole SHA-256 of a file, in hexadecimal.
-pub(super) fn file_hash(wasm: &[u8]) -> String {
+#[must_use]
+pub fn file_hash(wasm: &[u8]) -> String {
     Sha256::digest(wasm).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -58,6 +59,10 @@ pub struct Plugin {
     pub version: Version,
     /// What it says of itself.
     pub manifest: Manifest,
+    /// What it wants.
+    pub rights: Rights,
+    /// The interfaces that it imports, with their versions.
+    pub interfaces: Vec<String>,
     /// What the operator should know though the plugin can serve.
     pub warnings: Vec<String>,
     pub(super) engine: Engine,

@@ -134,7 +134,7 @@ impl Committer {
     fn is_staged(&self, read: &Read) -> bool {
         match read {
             Read::Value { key, .. } => self.stage.holds(key),
-            Read::Range { from, to, .. } => self.stage.holds_any(from, to),
+            Read::Range { from, to, .. } | Read::AtMost { from, to, .. } => self.stage.holds_any(from, to),
         }
     }
 
@@ -181,5 +181,6 @@ fn changed(reader: Reader<'_>, read: &Read) -> Result<Option<Vec<u8>>, Error> {
             let differing = [seen.get(same), now.get(same)].into_iter().flatten().map(|(key, _)| key);
             Ok(differing.min().map(|key| key.to_vec()))
         }
+        Read::AtMost { from, to, rows } => Ok((reader.count(from, to, rows + 1)? > *rows).then(|| from.clone())),
     }
 }

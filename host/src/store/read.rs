@@ -51,6 +51,12 @@ impl<'a> Reader<'a> {
         Ok(rows)
     }
 
+    /// How many rows there are; no more than `most` are counted.
+    pub(super) fn count(self, from: &[u8], to: &[u8], most: usize) -> Result<usize, Error> {
+        let rows = self.rows(from, Some(to)).take(most);
+        rows.into_iter().try_fold(0, |n, row| row.map(|_| n + 1)).map_err(|error| self.error(error))
+    }
+
     pub(super) fn first_key(self, from: &[u8], to: &[u8]) -> Result<Option<Bytes>, Error> {
         self.key(self.rows(from, Some(to)).next())
     }

@@ -12,11 +12,13 @@ pub mod album;
 pub mod broadcast;
 pub mod chat;
 pub mod dead;
+pub mod erasure;
 pub mod expiry;
 pub mod file;
 pub mod flood;
 pub mod fsm;
 pub mod inbox;
+pub mod job;
 pub mod kv;
 pub mod menu;
 pub mod meta;
@@ -59,6 +61,13 @@ fn push_plugin(key: &mut Vec<u8>, plugin: &PluginName) {
     key.push(0);
 }
 
+/// What [`push_plugin`] has pushed, and what follows it.
+fn split_plugin(bytes: &[u8]) -> Option<(PluginName, &[u8])> {
+    let end = bytes.iter().position(|&byte| byte == 0)?;
+    let (plugin, rest) = bytes.split_at_checked(end)?;
+    Some((PluginName::new(std::str::from_utf8(plugin).ok()?), rest.get(1..)?))
+}
+
 /// The number at the end of a key that an `Append` made.
 #[must_use]
 pub fn number_of(key: &[u8]) -> Option<u64> {
@@ -99,6 +108,9 @@ mod tests {
             }
         }
         let bytes = kinds.into_keys().collect::<String>();
-        assert_eq!(bytes, "abcdefghiklmnopqrstuvwxy", "a new kind is added here; one that has gone is not used again");
+        assert_eq!(
+            bytes, "abcdefghijklmnopqrstuvwxyz",
+            "a new kind is added here; one that has gone is not used again"
+        );
     }
 }

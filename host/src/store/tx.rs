@@ -126,6 +126,22 @@ impl Tx {
         Ok(Page { rows, bytes, next })
     }
 
+    /// Whether there is room for one more row below `prefix`, beside those of the store and those that were appended
+    /// there: at most `most` in all. If so, there must still be room for all of them at the commit.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn has_room(&mut self, prefix: &[u8], most: usize) -> Result<bool, Error> {
+        let to = super::rows::prefix_end(prefix);
+        let own = self.appends.iter().filter(|(at, _)| at == prefix).count() + 1;
+        let Some(rows) = most.checked_sub(own) else { return Ok(false) };
+        if self.store.count(prefix, &to, rows + 1)? > rows {
+            return Ok(false);
+        }
+        self.ranges.push(Read::AtMost { from: prefix.to_vec(), to, rows });
+        Ok(true)
+    }
+
     /// Here.
     #[must_use]
     pub fn savepoint(&self) -> Savepoint {

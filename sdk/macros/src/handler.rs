@@ -13,8 +13,8 @@ use crate::names::{CONTENTS, nearest, snake_case};
 use crate::state::parse_time;
 
 /// The attributes that make a handler, in the order in which handlers are tried.
-const ATTRIBUTES: [&str; 11] =
-    ["state", "command", "callback", "content", "text", "album", "on", "timer", "cron", "every", "expired"];
+const ATTRIBUTES: [&str; 12] =
+    ["state", "command", "callback", "content", "text", "album", "on", "timer", "job", "cron", "every", "expired"];
 
 /// One handler attribute on one function.
 pub(crate) struct Handler {
@@ -108,6 +108,7 @@ impl Handler {
             },
             "on" => quote!(Kinds(&[#(#names),*])),
             "timer" => quote!(Timer(#(#names)*)),
+            "job" => quote!(Job(#(#names)*)),
             "expired" => quote!(Expired),
             recurring => self.recurring(recurring == "cron")?,
         };
@@ -203,6 +204,8 @@ impl Arguments {
             "on" if count == 0 => "name the kind of update: `#[on(\"edited_message\")]`",
             "timer" if count != 1 => "name the timer: `#[timer(\"reminder\")]`",
             "timer" if self.observe || self.state.is_some() => "a timer's handler takes nothing but the name",
+            "job" if count != 1 => "name the job: `#[job(\"convert\")]`",
+            "job" if self.observe || self.state.is_some() => "a job's handler takes nothing but the name",
             "cron" if count != 1 => "give the times and their zone: `#[cron(\"0 9 * * *\", tz = \"Asia/Tashkent\")]`",
             "every" if count != 1 => "give the time between: `#[every(\"15m\")]`",
             "every" if self.zone.is_some() => "an interval has no time zone",

@@ -47,12 +47,13 @@ use proc_macro::TokenStream;
 /// | `#[album]` | photos and other media that were sent together, as one event; `#[album("regex")]`: with such a caption |
 /// | `#[on("edited_message", …)]` | updates of these kinds, as the Bot API names them |
 /// | `#[timer("name")]` | a timer that was set with this name |
+/// | `#[job("name")]` | work that was queued under this name |
 /// | `#[cron("0 9 * * *", tz = "Asia/Tashkent")]` | these times, for the plugin as a whole, as long as it is loaded; UTC where no zone is given |
 /// | `#[every("15m")]` | this interval, likewise |
 /// | `#[expired]` | the end of a state's time to live; `ctx.state()` is the state that ended |
 ///
 /// `#[cron]` and `#[every]` take `missed = "skip"`: times that passed while the host did not run are dropped, where
-/// otherwise one event makes up for all of them. `#[expired]` takes `state = Form::Name`. The others, but for the timer,
+/// otherwise one event makes up for all of them. `#[expired]` takes `state = Form::Name`. The others, but for timers and jobs,
 /// take `state = Form::Name` (only in this state), and `observe`: the handler sees the event whoever takes it, and never
 /// takes it itself.
 ///

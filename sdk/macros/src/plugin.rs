@@ -303,6 +303,8 @@ mod tests {
             ("mod m { #[content] fn f(ctx: &mut Ctx) {} }", "name what the message is made of"),
             ("mod m { #[content(\"phot\")] fn f(ctx: &mut Ctx) {} }", "did you mean `photo`?"),
             ("mod m { #[timer] fn f(ctx: &mut Ctx) {} }", "name the timer"),
+            ("mod m { #[job] fn f(ctx: &mut Ctx) {} }", "name the job"),
+            ("mod m { #[job(\"a\", observe)] fn f(ctx: &mut Ctx) {} }", "nothing but the name"),
             ("mod m { #[cron] fn f(ctx: &mut Ctx) {} }", "give the times"),
             ("mod m { #[cron(\"0 9 * *\")] fn f(ctx: &mut Ctx) {} }", "five fields"),
             ("mod m { #[cron(\"@daily\", missed = \"no\")] fn f(ctx: &mut Ctx) {} }", "one of \"once\""),

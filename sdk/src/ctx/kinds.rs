@@ -1,4 +1,4 @@
-//! Events that are no single update: albums and timers.
+//! Events that are no single update: albums, timers and jobs.
 
 use serde::de::DeserializeOwned;
 
@@ -42,13 +42,17 @@ impl Run {
         }
     }
 
-    /// What the timer was given when it was set.
+    /// What the timer or the job was given when it was asked for.
     ///
     /// # Errors
-    /// Permanently, when this is no timer or its payload is no `T`.
+    /// Permanently, when this is neither or its payload is no `T`.
     pub fn payload<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let timer = self.timer().ok_or_else(|| Error::permanent("this event is no timer and has no payload"))?;
-        serde_json::from_slice(&timer.payload)
-            .map_err(|error| Error::permanent(format!("the payload of timer `{}` can't be read: {error}", timer.name)))
+        let (name, payload) = match self.event() {
+            Event::Timer(timer) => (&timer.name, &timer.payload),
+            Event::Job(job) => (&job.name, &job.payload),
+            _ => return Err(Error::permanent("this event is neither timer nor job, and has no payload")),
+        };
+        serde_json::from_slice(payload)
+            .map_err(|error| Error::permanent(format!("the payload of `{name}` can't be read: {error}")))
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use super::{Run, millis};
+use super::{Run, millis, payload_bytes};
 use crate::bindings::botyard::schedule::timers::{Misfire, Owner, Rule};
 use crate::{Error, host};
 
@@ -164,9 +164,4 @@ fn listed(owner: Owner) -> Vec<SetTimer> {
         recurs: !matches!(entry.rule, Rule::Once),
     };
     host::timer_list(owner).into_iter().map(timer).collect()
-}
-
-fn payload_bytes(name: &str, payload: &impl Serialize) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(payload)
-        .map_err(|error| Error::permanent(format!("the payload of timer `{name}` can't be written: {error}")))
 }

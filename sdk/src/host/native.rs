@@ -8,6 +8,7 @@ use crate::bindings::botyard::broadcast::broadcasts::{self as broadcast, Broadca
 use crate::bindings::botyard::files::files::Info;
 use crate::bindings::botyard::http::client as http;
 use crate::bindings::botyard::i18n::catalogs::Value as Argument;
+use crate::bindings::botyard::jobs::jobs::{JobError, Options as JobOptions, Report as JobReport};
 use crate::bindings::botyard::log::log::Level;
 use crate::bindings::botyard::schedule::timers::{Entry, Misfire, Owner, Rule};
 use crate::bindings::botyard::storage::key_value::Scope;
@@ -33,6 +34,13 @@ pub(crate) struct World {
     /// What HTTP requests are answered with, oldest first.
     pub(crate) responses: VecDeque<Result<http::Response, http::Error>>,
     pub(crate) timer_count: u64,
+    /// By id, all that wait.
+    pub(crate) jobs: BTreeMap<u64, Queued>,
+    pub(crate) job_count: u64,
+    /// How many jobs may wait; no bound where there is none.
+    pub(crate) most_jobs: Option<usize>,
+    /// What was set aside.
+    pub(crate) lost: Option<State>,
     pub(crate) log: Vec<String>,
     pub(crate) slept: Duration,
     /// Files that the plugin makes.
@@ -59,6 +67,17 @@ pub(crate) struct Broadcast {
     pub(crate) method: String,
     pub(crate) params: String,
     pub(crate) status: broadcast::Report,
+}
+
+/// A job that waits.
+#[derive(Debug, Clone)]
+pub(crate) struct Queued {
+    pub(crate) name: String,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) due: u64,
+    pub(crate) key: Option<String>,
+    pub(crate) attempts: u32,
+    pub(crate) reason: Option<String>,
 }
 
 thread_local! {
@@ -240,6 +259,14 @@ pub(crate) fn state_peek(_key: StateKey) -> Option<State> {
     None
 }
 
+pub(crate) fn lost() -> Option<State> {
+    with(|world| world.lost.clone())
+}
+
+pub(crate) fn drop_lost() {
+    with(|world| world.lost = None);
+}
+
 pub(crate) fn get(scope: Scope, key: &str) -> Option<Vec<u8>> {
     with(|world| world.values.get(&row(scope, key)).cloned())
 }
@@ -362,6 +389,41 @@ pub(crate) fn timer_list(owner: Owner) -> Vec<Entry> {
 
 pub(crate) fn timer_cancel(id: u64) -> bool {
     with(|world| world.timers.remove(&id).is_some())
+}
+
+pub(crate) fn job_enqueue(name: &str, payload: &[u8], options: &JobOptions) -> Result<u64, JobError> {
+    with(|world| {
+        let key = options.unique_key.clone();
+        let same = world.jobs.iter().find(|(_, job)| key.is_some() && job.key == key);
+        if let Some((&id, _)) = same {
+            return Ok(id);
+        }
+        if let Some(most) = world.most_jobs.filter(|&most| world.jobs.len() >= most) {
+            return Err(JobError::Full(format!("{most} jobs wait already")));
+        }
+        world.job_count += 1;
+        let due = crate::test::NOW + options.delay_ms;
+        let (name, payload) = (name.to_owned(), payload.to_vec());
+        world.jobs.insert(world.job_count, Queued { name, payload, due, key, attempts: 0, reason: None });
+        Ok(world.job_count)
+    })
+}
+
+pub(crate) fn job_status(id: u64) -> Option<JobReport> {
+    with(|world| {
+        world.jobs.get(&id).cloned().map(|Queued { name, due, attempts, reason, .. }| JobReport {
+            name,
+            running: false,
+            attempts,
+            queued: crate::test::NOW,
+            due,
+            reason,
+        })
+    })
+}
+
+pub(crate) fn job_cancel(id: u64) -> bool {
+    with(|world| world.jobs.remove(&id).is_some())
 }
 
 pub(crate) fn sleep(milliseconds: u64) {

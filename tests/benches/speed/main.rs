@@ -4,6 +4,7 @@
 //! - `run_cost`: what one run costs, and its parts
 //! - `reload`: from saving a plugin to its first answer
 //! - `latency`: how long others wait while some handlers sleep
+//! - `neighbours`: how long others wait while some handlers loop, eat memory and panic
 //! - `reading`: what reading one update costs, and whether it is right
 //! - `backlog`: how long a hundred thousand waiting updates take when each takes a second, and how much memory
 //!
@@ -17,6 +18,7 @@ mod backlog;
 mod bare;
 mod latency;
 mod machine;
+mod neighbours;
 mod peer;
 mod reading;
 mod reload;
@@ -30,7 +32,7 @@ use serde_json::{Map, Value, json};
 
 use crate::report::Report;
 
-const NAMES: [&str; 6] = ["throughput", "run_cost", "reload", "latency", "reading", "backlog"];
+const NAMES: [&str; 7] = ["throughput", "run_cost", "reload", "latency", "neighbours", "reading", "backlog"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         let report: Report = match name {
             "throughput" => runtime().block_on(throughput::measure(quick)),
             "run_cost" => runtime().block_on(run_cost::measure(quick)),
+            "neighbours" => runtime().block_on(neighbours::measure(quick)),
             "backlog" => runtime().block_on(backlog::measure(quick)),
             "reading" => reading::measure(quick),
             "reload" => runtime().block_on(reload::measure(quick)),

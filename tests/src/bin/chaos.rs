@@ -5,11 +5,25 @@
 use std::process::ExitCode;
 
 use botyard_tests::chaos::{Mode, Options, run};
+use botyard_tests::soak;
 
-const USAGE: &str = "usage: cargo xtask chaos [--updates N] [--kills K] [--seed S] [--mode polling|webhook|both]";
+const USAGE: &str = "usage: cargo xtask chaos [--updates N] [--kills K] [--seed S] [--mode polling|webhook|both]
+       cargo xtask chaos --reloads N";
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, value] = &arguments[..]
+        && flag == "--reloads"
+    {
+        return match value.parse() {
+            Ok(reloads @ 1..) => soak(reloads).await,
+            _ => {
+                eprintln!("`{value}` is not a number of reloads\n{USAGE}");
+                ExitCode::from(2)
+            }
+        };
+    }
     let (options, modes) = match options(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(problem) => {
@@ -22,6 +36,23 @@ async fn main() -> ExitCode {
         is_clean &= once(Options { mode, ..options }).await;
     }
     if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Memory may be a tenth more after the last reload than after the first tenth of them.
+async fn soak(reloads: u32) -> ExitCode {
+    println!("{reloads} reloads while updates flow");
+    let report = soak::run(reloads, |n, host| {
+        if n % (reloads / 10).max(1) == 0 {
+            println!("  {n} reloads, {} MiB, {} threads", host.resident_mib(), host.threads());
+        }
+    })
+    .await;
+    let soak::Report { wrong, memory: (early, late), threads } = report;
+    println!(
+        "wrong answers: {wrong}\nmemory: {early} MiB after a tenth, {late} MiB after all\nthreads: {} and {}",
+        threads.0, threads.1
+    );
+    if wrong == 0 && late <= early + early / 10 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 async fn once(options: Options) -> bool {

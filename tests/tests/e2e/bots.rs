@@ -19,7 +19,7 @@ fn section(name: &str, id: u32, simulator: &Simulator, more: &str) -> String {
     format!("[bots.{name}]\ntoken = \"{id}:test-token-that-nobody-must-ever-see\"\napi_base = \"{base}\"\n{more}\n")
 }
 
-fn two(first: &Simulator, second: &Simulator, more: &str) -> HostBuilder {
+pub(super) fn two(first: &Simulator, second: &Simulator, more: &str) -> HostBuilder {
     builder(first).sections(&shop(second, more)).plugin("echo", &plugin("echo"), "bots = [\"bot\"]").plugin(
         "counter",
         &plugin("counter"),

@@ -32,6 +32,11 @@ impl Live {
                 self.parts.readiness.plugin_rests(&plugin, &reason);
                 self.resting.insert(plugin, (unix_millis(), reason));
             }
+            Notice::JobsFull { plugin, waiting } => {
+                tracing::warn!(%plugin, waiting, "the plugin's queue of jobs is full, and has been for long");
+                self.parts.readiness.jobs_full(&plugin, Some(waiting));
+            }
+            Notice::JobsHaveRoom { plugin } => self.parts.readiness.jobs_full(&plugin, None),
             Notice::Recovered { plugin } => {
                 tracing::info!(%plugin, "the plugin handles events again");
                 self.parts.readiness.plugin_recovered(&plugin);

@@ -50,7 +50,7 @@ pub(in crate::cli) struct Room {
 pub(in crate::cli) fn load(config: &Config) -> anyhow::Result<Routes> {
     let mut inspector = Inspector::default();
     let entry = |(name, plugin)| {
-        let loaded = inspector.plugin(name, plugin, &config.i18n).map_err(|why| anyhow!("plugin `{name}`: {why}"))?;
+        let loaded = inspector.load(name, plugin, &config.i18n).map_err(|why| anyhow!("plugin `{name}`: {why}"))?;
         Ok(Entry { plugin: loaded, trial: None, priority: plugin.priority, on_crash: plugin.on_crash })
     };
     let entries = config.enabled().map(entry).collect::<anyhow::Result<Vec<_>>>()?;
@@ -86,6 +86,7 @@ impl Room {
         let settings = Settings {
             concurrency: 1,
             max_attempts: 1,
+            jobs: 1,
             default_locale: config.i18n.default_locale.clone(),
             grace: Duration::ZERO,
             // Nobody is there to be told.

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::cli::capture::Line;
 use crate::cli::table::clean;
-use crate::dispatch::{Broadcast, Call, Change, Effects, Note, Rehearsal, Routes, Said, Timer, describe};
+use crate::dispatch::{Broadcast, Call, Change, Effects, Job, Note, Rehearsal, Routes, Said, Timer, describe};
 use crate::plugin::{Answer, Asked};
 
 /// See the module.
@@ -124,9 +124,18 @@ pub(in crate::cli) fn effect_lines(effects: &Effects, before: bool) -> impl Iter
         let when = if *cancelled { "cancelled, was due" } else { "due" };
         format!("timer  {name:?} {when} in {seconds} s{repeats}: {payload}")
     });
+    let jobs = effects.jobs.iter().map(move |Job { name, cancelled, seconds, key, payload }| {
+        let key = key.as_ref().map(|key| format!(", one {key:?}")).unwrap_or_default();
+        let when = if *cancelled {
+            "cancelled".to_owned()
+        } else {
+            format!("queued, in {seconds} s{key}: {}", value(payload))
+        };
+        format!("job    {name:?} {when}")
+    });
     let broadcasts = effects.broadcasts.iter().map(|Broadcast { name, recipients, method, params }| {
         let to = recipients.map_or_else(|| "all known chats".to_owned(), |n| format!("{n} chats"));
         format!("broadcast  {name:?} to {to}: {method} {params}")
     });
-    calls.chain(states).chain(values).chain(timers).chain(broadcasts).collect::<Vec<_>>().into_iter()
+    calls.chain(states).chain(values).chain(timers).chain(jobs).chain(broadcasts).collect::<Vec<_>>().into_iter()
 }

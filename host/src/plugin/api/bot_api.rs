@@ -9,7 +9,7 @@ use super::{DESCRIBING, Host, StopOnDrop};
 use crate::clock::unix_millis;
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
 use crate::plugin::tape::NOT_ON_TAPE;
-use crate::plugin::{Answer, Attachment, CallError, grants};
+use crate::plugin::{Answer, Attachment, CallError, grants, reach};
 use crate::store::rows::file::{self, Attached};
 use crate::store::rows::moved;
 use crate::store::rows::outbox::{Delivery, Fallback, OutboxRow, Priority, lane_prefix};
@@ -42,6 +42,7 @@ impl wit::Host for Host {
 impl Host {
     async fn call_now(&mut self, method: String, params: String) -> Result<String, CallError> {
         self.permit(&method, &params)?;
+        self.permit_chats(|| reach::chats_of(&method, &params))?;
         let Some(tape) = self.run.as_ref().and_then(|run| run.tape.clone()) else {
             return self.call_at_once(method, params).await;
         };
@@ -98,6 +99,7 @@ impl Host {
 
     fn call_later(&mut self, method: String, params: String, options: wit::Options) -> Result<(), CallError> {
         self.permit(&method, &params)?;
+        self.permit_chats(|| reach::chats_of(&method, &params))?;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         // The first part goes to the chat that all go to.
         let lane = lane_of(&method, &params);
@@ -140,6 +142,7 @@ impl Host {
 
     fn keep_acting(&mut self, params: String) -> Result<(), CallError> {
         self.permit(CHAT_ACTION, &params)?;
+        self.permit_chats(|| reach::chats_of(CHAT_ACTION, &params))?;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         run.charge_effect(params.len()).map_err(CallError::Denied)?;
         let lane = lane_of(CHAT_ACTION, &params);
@@ -171,6 +174,19 @@ impl Host {
             }
             Ok(_) => Ok(()),
             Err(error) => Err(CallError::Invalid(format!("the parameters are not a JSON object: {error}"))),
+        }
+    }
+}
+
+impl Host {
+    /// Checks whether the plugin may have to do with these chats.
+    pub(super) fn permit_chats(&mut self, chats: impl FnOnce() -> Vec<reach::Named>) -> Result<(), CallError> {
+        let context = &self.context;
+        let (Some(list), Some(run)) = (&context.grants.chats, &mut self.run) else { return Ok(()) };
+        match reach::check(&context.name, list, chats(), &mut run.tx, run.bot) {
+            Ok(answer) => answer.map_err(CallError::Denied),
+            // As good as no answer: whoever can't be looked up is not called.
+            Err(error) => Err(CallError::Unreachable(error.to_string())),
         }
     }
 }

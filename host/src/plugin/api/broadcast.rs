@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use super::{DESCRIBING, Host, failed};
 use crate::clock::unix_millis;
 use crate::plugin::bindings::botyard::broadcast::broadcasts as wit;
-use crate::plugin::grants;
+use crate::plugin::{CallError, grants, reach};
 use crate::store::rows::broadcast::{
     self as rows, HeadRow, IDS_EACH, PIECE, ProgressRow, Recipient, State, To, Wanted, WishRow,
 };
@@ -38,6 +38,9 @@ impl wit::Host for Host {
             },
         };
         let is_listed = !recipients.is_empty();
+        if let Err(denied) = self.may_reach(&recipients) {
+            return Ok(Err(wit::BroadcastError::Denied(denied)));
+        }
         let Some(run) = &mut self.run else { return Ok(Err(wit::BroadcastError::Denied(DESCRIBING.to_owned()))) };
         if let Err(problem) = run.charge_effect(method.len() + params.len() + recipients.len() * RECIPIENT_BYTES) {
             return Ok(Err(wit::BroadcastError::Denied(problem)));
@@ -111,6 +114,25 @@ impl Host {
     fn may_broadcast(&self, paid: bool) -> Result<(), wit::BroadcastError> {
         let context = &self.context;
         grants::check_broadcast(&context.name, &context.grants, paid).map_err(wit::BroadcastError::Denied)
+    }
+
+    /// Checks the chats; no recipients at all are all chats that are known.
+    fn may_reach(&mut self, recipients: &[Recipient]) -> Result<(), String> {
+        if recipients.is_empty() && self.context.grants.chats.is_some() {
+            return Err(format!(
+                "`grants.chats` of [plugins.{}] in bot.toml leaves chats out, so a broadcast can't go to all that are \
+                 known: list the recipients",
+                self.context.name
+            ));
+        }
+        let named = |recipient: &Recipient| match recipient {
+            Recipient::Chat(id) => reach::Named::Number(*id),
+            Recipient::Name(name) => reach::Named::Name(name.trim_start_matches('@').to_owned()),
+        };
+        self.permit_chats(|| recipients.iter().map(named).collect()).map_err(|error| match error {
+            CallError::Denied(denied) => denied,
+            error => error.to_string(),
+        })
     }
 
     /// What is sent, and how many Stars it may cost.

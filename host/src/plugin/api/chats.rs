@@ -3,7 +3,7 @@
 use super::{DESCRIBING, Host, failed};
 use crate::domain::ChatId;
 use crate::plugin::bindings::botyard::telegram::chats as wit;
-use crate::plugin::grants;
+use crate::plugin::{CallError, grants, reach};
 use crate::store::rows::chat::{ChatRow, key};
 
 /// Whoever may ask Telegram may be told what is here.
@@ -13,6 +13,9 @@ impl wit::Host for Host {
     fn known(&mut self, chat_id: i64) -> wasmtime::Result<Result<Option<wit::KnownChat>, String>> {
         let context = &self.context;
         if let Err(denied) = grants::check(&context.name, &context.methods, &context.grants, METHOD) {
+            return Ok(Err(denied));
+        }
+        if let Err(CallError::Denied(denied)) = self.permit_chats(|| vec![reach::Named::Number(ChatId(chat_id))]) {
             return Ok(Err(denied));
         }
         let Some(run) = &mut self.run else { return Ok(Err(DESCRIBING.to_owned())) };

@@ -6,7 +6,7 @@ use crate::plugin::bindings::botyard::fsm::conversation as wit;
 use crate::plugin::bindings::botyard::types::types::{State, StateKey};
 use crate::plugin::version::Context;
 use crate::store::rows::expiry::{self, ExpiryRow};
-use crate::store::rows::fsm::{StateRow, key};
+use crate::store::rows::fsm::{StateRow, aside_key, key};
 
 impl wit::Host for Host {
     fn get(&mut self) -> wasmtime::Result<Option<State>> {
@@ -47,6 +47,23 @@ impl wit::Host for Host {
             conversation.chat = Some(run.chat(chat)?);
         }
         state(run, &self.context.name, &conversation)
+    }
+
+    fn lost(&mut self) -> wasmtime::Result<Option<State>> {
+        let Some(run) = &mut self.run else { return Ok(None) };
+        let row = run.tx.get(&aside_key(run.bot, &self.context.name, &run.conversation)).map_err(failed)?;
+        run.charge_read(row.as_ref().map_or(0, |row| row.len()))?;
+        // One that can't even be read as a row is nothing that a plugin could make something of.
+        let row = row.and_then(|row| StateRow::decode(&row).ok());
+        Ok(row.map(|row| State { name: row.name, version: row.version, bytes: row.bytes }))
+    }
+
+    fn drop_lost(&mut self) -> wasmtime::Result<()> {
+        if let Some(run) = &mut self.run {
+            run.charge_effect(0).map_err(wasmtime::Error::msg)?;
+            run.tx.delete(aside_key(run.bot, &self.context.name, &run.conversation));
+        }
+        Ok(())
     }
 }
 

@@ -426,6 +426,7 @@ async fn a_scan_ends_soon_after_the_run_has_read_all_it_may() {
             .iter()
             .map(|read| match read {
                 crate::store::Read::Range { seen, .. } => seen.iter().map(|(_, value)| value.len()).sum(),
+                crate::store::Read::AtMost { .. } => 0,
                 crate::store::Read::Value { .. } => 0,
             })
             .sum()

@@ -5,7 +5,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use wit_component::{StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
+use wit_parser::abi::AbiVariant;
+use wit_parser::{Resolve, WorldItem};
+
+use crate::plugin::bare;
 
 /// A guest: what it does, in WebAssembly's text form, and what it says of itself.
 ///
@@ -78,6 +81,34 @@ impl Guest<'_> {
     /// The same without the interface.
     pub(super) fn bare_module(&self) -> Vec<u8> {
         wat::parse_str(self.text()).unwrap()
+    }
+
+    /// Needs every function that the interface has, and not only those that it calls.
+    pub(super) fn that_imports_everything(&self) -> Vec<u8> {
+        let (resolve, world) = bare::interfaces().unwrap();
+        let mut imports = IMPORTS.to_owned();
+        for item in resolve.worlds[world].imports.values() {
+            let WorldItem::Interface { id, .. } = item else { panic!("only interfaces are imported") };
+            let interface = resolve.id_of(*id).unwrap();
+            for (name, function) in &resolve.interfaces[*id].functions {
+                let key = format!("(import \"{interface}\" \"{name}\"");
+                if IMPORTS.contains(&key) {
+                    continue;
+                }
+                let signature = resolve.wasm_signature(AbiVariant::GuestImport, function);
+                let types = |of: &[wit_parser::abi::WasmType]| {
+                    of.iter()
+                        .map(|of| format!(" {}", format!("{of:?}").to_lowercase()))
+                        .collect::<String>()
+                        .replace("pointerori64", "i64")
+                        .replace("pointer", "i32")
+                        .replace("length", "i32")
+                };
+                let (params, results) = (types(&signature.params), types(&signature.results));
+                writeln!(imports, "{key} (func (param{params}) (result{results})))").unwrap();
+            }
+        }
+        wat::parse_str(self.text().replace(IMPORTS, &imports)).unwrap()
     }
 
     fn text(&self) -> String {

@@ -23,7 +23,7 @@ fn what_can_not_be_a_plugin_is_refused_with_the_reason() {
         (b"\0asm\x01".to_vec(), "cut off"),
         (b"\0asm\x02\0\0\0".to_vec(), "unknown version"),
         (whole[..whole.len() / 2].to_vec(), "cut off"),
-        (Guest::default().bare_module(), "without the plugin interface"),
+        (wat::parse_str("(module)").unwrap(), "without the plugin interface"),
         (component(""), "exports nothing"),
         (component(r#"(instance $i) (export "wasi:cli/run@0.2.0" (instance $i))"#), "wasi:cli/run@0.2.0"),
         (
@@ -36,6 +36,21 @@ fn what_can_not_be_a_plugin_is_refused_with_the_reason() {
             "`botyard:fsm/conversation@0.2.0` (this host offers `botyard:fsm/conversation@0.1.0`",
         ),
         (component(r#"(import "shop:tax/rates" (instance))"#), "`shop:tax/rates` (unknown"),
+        (component(r#"(import "botyard:log/log@0.2.0" (instance))"#), "upgrade the host, or rebuild the plugin"),
+        (component(r#"(import "botyard:log/log@0.0.9" (instance))"#), "the plugin is older; rebuild it"),
+        (component(r#"(import "botyard:voice/calls@0.1.0" (instance))"#), "upgrade the host, or rebuild the plugin"),
+        (
+            component(r#"(instance $i) (export "botyard:plugin/handler@0.0.9" (instance $i))"#),
+            "`botyard:plugin/handler@0.0.9`, this host `botyard:plugin/handler@0.1.0`: the plugin is older",
+        ),
+        (
+            wat::parse_str(r#"(module (func (export "botyard:plugin/handler@0.3.0#describe")))"#).unwrap(),
+            "`botyard:plugin/handler@0.3.0`, this host `botyard:plugin/handler@0.1.0`: the plugin is newer; upgrade the host",
+        ),
+        (
+            wat::parse_str(r#"(module (func (export "botyard:plugin/handler@0.1.0#describe")))"#).unwrap(),
+            "does not fit this host",
+        ),
         (component(r#"(instance $i) (export "botyard:plugin/handler@0.1.0" (instance $i))"#), "does not fit"),
     ] {
         let text = refusal(&bench, &wasm);
@@ -186,4 +201,18 @@ async fn plugins_run_without_a_pool_and_within_the_same_limits() {
     let eats = "(loop $more (br_if $more (i32.ne (memory.grow (i32.const 1)) (i32.const -1)))) unreachable";
     let memory = Limits::default().memory;
     assert_eq!(bench.handle(eats, settings()).await, Err(RunError::OutOfMemory(memory)));
+}
+
+#[test]
+fn a_description_of_the_interface_that_makes_no_sense_is_an_error() {
+    let bench = Bench::new();
+    let whole = Guest::default().module();
+    let start = whole.windows(14).position(|bytes| bytes == b"component-type").unwrap();
+    // Some of these make the library that reads it panic.
+    let refused = (start..whole.len()).step_by(7).filter(|place| {
+        let mut wasm = whole.clone();
+        wasm[*place] ^= 4;
+        bench.engine.load(name(), &wasm, settings()).is_err()
+    });
+    assert!(refused.count() > 50);
 }

@@ -90,6 +90,10 @@ impl Broadcasts {
                     after(job.head.to, (piece, place), job.piece.len())
                 };
                 let Some((to, _)) = next else { return Ok(None) };
+                // What is left of somebody whose data was erased.
+                if to == Recipient::Chat(ChatId(0)) {
+                    return Ok(Some((to, Some(GONE))));
+                }
                 let Lane::Chat(named) = lane(&to) else { return Ok(Some((to, None))) };
                 let Lane::Chat(chat) = self.chats.lane(Lane::Chat(named)) else { return Ok(Some((to, None))) };
                 if chat != named && self.is_listed(id, job, chat)? {

@@ -30,6 +30,11 @@ impl AlbumsRow {
         decode("albums", bytes)
     }
 
+    /// Those that were given, the oldest first.
+    pub fn given(&self) -> impl Iterator<Item = &str> {
+        self.given.iter().map(|(album, _)| album.as_str())
+    }
+
     /// Whether this album was given.
     #[must_use]
     pub fn knows(&self, album: &str) -> bool {
@@ -62,6 +67,13 @@ pub fn key(bot: BotId, chat: ChatId) -> Vec<u8> {
     let mut key = bot_prefix(bot);
     key.extend_from_slice(&(chat.0 ^ i64::MIN).to_be_bytes());
     key
+}
+
+/// The chat of a key that [`key`] made.
+#[must_use]
+pub fn parse_key(key: &[u8]) -> Option<ChatId> {
+    let chat: [u8; 8] = key.strip_prefix(&[KIND])?.get(8..)?.try_into().ok()?;
+    Some(ChatId(i64::from_be_bytes(chat) ^ i64::MIN))
 }
 
 #[cfg(test)]

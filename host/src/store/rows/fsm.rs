@@ -3,7 +3,7 @@
 
 use super::{
     BotId, ChatId, Conversation, Deserialize, PluginName, Serialize, Unreadable, UserId, decode, encode, prefix,
-    push_plugin,
+    push_plugin, split_plugin,
 };
 use crate::domain::ThreadId;
 
@@ -104,6 +104,14 @@ pub fn chat_prefixes(below: &[u8], plugin: &PluginName, chat: ChatId) -> Vec<Vec
             key
         })
         .collect()
+}
+
+/// Which of the three kinds a key is of (`s`, `a` or `r`), its plugin and its conversation.
+#[must_use]
+pub fn parse_key(key: &[u8]) -> Option<(u8, PluginName, Conversation)> {
+    let kind = *key.first().filter(|kind| [KIND, KIND_ASIDE, KIND_BEFORE].contains(kind))?;
+    let (plugin, rest) = split_plugin(key.get(9..)?)?;
+    Some((kind, plugin, Conversation::decode(rest)?))
 }
 
 fn under(kind: u8, bot: BotId, plugin: &PluginName, conversation: &Conversation) -> Vec<u8> {

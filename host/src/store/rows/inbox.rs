@@ -46,6 +46,21 @@ pub enum StoredEvent {
         /// Unix milliseconds at which it was due.
         due: u64,
     },
+    /// Work that a plugin had queued. Never waits here: only a dead letter holds one.
+    Job {
+        /// Who queued it.
+        plugin: PluginName,
+        /// Where.
+        conversation: Conversation,
+        /// Its id, as the plugin knows it.
+        id: u64,
+        /// Its name.
+        name: String,
+        /// What the plugin gave it.
+        payload: Vec<u8>,
+        /// Unix milliseconds at which it was queued.
+        queued: u64,
+    },
     /// The next event, of another lane, is a user's order to end a conversation. What is in its way is ended first.
     Cancel {
         /// The lane of that event; its number is the next one.

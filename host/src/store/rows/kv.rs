@@ -2,6 +2,7 @@
 
 use super::{
     BotId, ChatId, Deserialize, PluginName, Serialize, Unreadable, UserId, decode, encode, prefix, push_plugin,
+    split_plugin,
 };
 
 const KIND: u8 = b'k';
@@ -63,21 +64,6 @@ pub fn plugin_prefix(bot: BotId, plugin: &PluginName) -> Vec<u8> {
     key
 }
 
-/// Scope and plugin's key of what follows [`plugin_prefix`].
-#[must_use]
-pub fn parse_scope(rest: &[u8]) -> Option<(Scope, &[u8])> {
-    let (scope, name) = rest.split_at_checked(9)?;
-    let (tag, id) = scope.split_first()?;
-    let id = i64::from_be_bytes(id.try_into().ok()?) ^ i64::MIN;
-    let scope = match tag {
-        0 => Scope::Plugin,
-        1 => Scope::Chat(ChatId(id)),
-        2 => Scope::User(UserId(id)),
-        _ => return None,
-    };
-    Some((scope, name))
-}
-
 /// Every value of a plugin in a scope; the plugin's key follows.
 #[must_use]
 pub fn scope_prefix(bot: BotId, plugin: &PluginName, scope: Scope) -> Vec<u8> {
@@ -90,6 +76,25 @@ pub fn scope_prefix(bot: BotId, plugin: &PluginName, scope: Scope) -> Vec<u8> {
     key.push(tag);
     key.extend_from_slice(&(id ^ i64::MIN).to_be_bytes());
     key
+}
+
+/// Plugin, scope and name of a key that [`key`] made.
+#[must_use]
+pub fn parse_key(key: &[u8]) -> Option<(PluginName, Scope, String)> {
+    if key.first() != Some(&KIND) {
+        return None;
+    }
+    let (plugin, rest) = split_plugin(key.get(9..)?)?;
+    let (&tag, rest) = rest.split_first()?;
+    let (id, name) = rest.split_first_chunk::<8>()?;
+    let id = i64::from_be_bytes(*id) ^ i64::MIN;
+    let scope = match tag {
+        0 => Scope::Plugin,
+        1 => Scope::Chat(ChatId(id)),
+        2 => Scope::User(UserId(id)),
+        _ => return None,
+    };
+    Some((plugin, scope, String::from_utf8(name.to_vec()).ok()?))
 }
 
 /// One value.

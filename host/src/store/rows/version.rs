@@ -3,7 +3,7 @@
 //! The file of a plugin may hold another version than this by the time the host starts again: one that was rolled back,
 //! or one that was saved while nobody ran.
 
-use super::{BotId, Deserialize, PluginName, Serialize, Unreadable, decode, encode, prefix, push_plugin};
+use super::{BotId, Deserialize, PluginName, Serialize, Unreadable, decode, encode, prefix, push_plugin, split_plugin};
 
 const KIND: u8 = b'y';
 
@@ -72,4 +72,11 @@ pub fn key(bot: BotId, plugin: &PluginName) -> Vec<u8> {
     let mut key = prefix(KIND, bot);
     push_plugin(&mut key, plugin);
     key
+}
+
+/// The plugin of a key that [`key`] made.
+#[must_use]
+pub fn parse_key(key: &[u8]) -> Option<PluginName> {
+    let (plugin, rest) = split_plugin(key.strip_prefix(&[KIND])?.get(8..)?)?;
+    rest.is_empty().then_some(plugin)
 }

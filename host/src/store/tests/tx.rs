@@ -164,3 +164,46 @@ proptest! {
         prop_assert_eq!(all(&mut tx, &key(from), &key(to), limit), expected);
     }
 }
+
+/// Whoever adds a row where there is room must not be one too many because others do so at the same moment.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bound_holds_for_all_who_add_at_once() {
+    let (_dir, path) = room();
+    let store = Store::open(&path).unwrap();
+    const MOST: usize = 20;
+    let add = |store: Store, rows: usize| async move {
+        let mut added = 0;
+        for _ in 0..rows {
+            let mut tx = Tx::new(&store);
+            // Two in one commit, as far as there is room.
+            let fitting = (0..2).filter(|_| {
+                let has_room = tx.has_room(b"q", MOST).unwrap();
+                if has_room {
+                    tx.append(b"q".to_vec(), b"x".to_vec());
+                }
+                has_room
+            });
+            let fitting = fitting.count();
+            if store.commit(tx.into_commit()).await.is_ok() {
+                added += fitting;
+            }
+            tokio::task::yield_now().await;
+        }
+        added
+    };
+    let adding: Vec<_> = (0..8).map(|_| tokio::spawn(add(store.clone(), 30))).collect();
+    let mut added = 0;
+    for each in adding {
+        added += each.await.unwrap();
+    }
+    let there = store.count(b"q", b"r", usize::MAX).unwrap();
+    assert_eq!((there, added), (MOST, MOST));
+    let mut tx = Tx::new(&store);
+    assert!(!tx.has_room(b"q", MOST).unwrap() && tx.has_room(b"q", MOST + 1).unwrap());
+    let mut other = Tx::new(&store);
+    assert!(other.has_room(b"q", MOST + 1).unwrap());
+    tx.append(b"q".to_vec(), b"x".to_vec());
+    other.append(b"q".to_vec(), b"x".to_vec());
+    store.commit(tx.into_commit()).await.unwrap();
+    assert!(matches!(store.commit(other.into_commit()).await, Err(CommitError::Conflict { .. })));
+}

@@ -1,5 +1,5 @@
 //! `/me` asks Telegram who the bot is; `/call METHOD` calls any method for this chat and answers with what came of it;
-//! `/edit` sends a message at once and edits it.
+//! `/tell CHAT` sends to another chat; `/edit` sends a message at once and edits it.
 
 use botyard_sdk::prelude::*;
 
@@ -18,6 +18,15 @@ mod calls {
             Ok(answer) => ctx.reply(format!("ok: {answer}")),
             Err(error) => ctx.reply(format!("error: {error}")),
         };
+    }
+
+    /// Another chat: a number or an `@name`.
+    #[command("tell")]
+    fn tell(ctx: &mut Ctx) {
+        let told = ctx.call("sendMessage", json!({ "chat_id": ctx.args(), "text": "told" }));
+        let queued = ctx.enqueue("sendMessage", json!({ "chat_id": ctx.args(), "text": "queued" }));
+        let error = told.err().or(queued.err());
+        ctx.reply(error.map_or_else(|| "ok".to_owned(), |error| format!("error: {error}")));
     }
 
     #[command("edit")]

@@ -1,0 +1,64 @@
+//! Jobs, and what plugins keep, through the running host or on the store.
+
+use super::Hand;
+use crate::operate::{EntryList, Erase, Erased, JobList, JobRef, Outcome, Put, Wanted};
+
+impl Hand {
+    pub(in crate::cli) async fn jobs(&self, limit: usize, plugin: Option<&str>) -> anyhow::Result<JobList> {
+        match self {
+            Self::Running(host) => {
+                let plugin = plugin.map(|plugin| ("plugin", plugin.to_owned()));
+                let query: Vec<_> = std::iter::once(("limit", limit.to_string())).chain(plugin).collect();
+                host.get("/api/jobs", &query).await
+            }
+            Self::Stopped { operator, .. } => Ok(operator.jobs(limit, plugin)?),
+        }
+    }
+
+    pub(in crate::cli) async fn cancel_jobs(&self, which: &JobRef) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Running(host) => host.post("/api/jobs/cancel", which).await,
+            Self::Stopped { operator, .. } => Ok(operator.cancel_jobs(which).await?),
+        }
+    }
+
+    pub(in crate::cli) async fn retry_jobs(&self, which: &JobRef) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Running(host) => host.post("/api/jobs/retry", which).await,
+            Self::Stopped { operator, .. } => Ok(operator.retry_jobs(which).await?),
+        }
+    }
+
+    pub(in crate::cli) async fn entries(
+        &self,
+        wanted: &Wanted,
+        after: Option<&str>,
+        limit: usize,
+    ) -> anyhow::Result<EntryList> {
+        match self {
+            Self::Running(host) => {
+                let mut query = vec![("limit", limit.to_string()), ("all", wanted.all.to_string())];
+                query.extend(after.map(|after| ("after", after.to_owned())));
+                query.extend(wanted.plugin.clone().map(|plugin| ("plugin", plugin)));
+                query.extend(wanted.chat.map(|chat| ("chat", chat.to_string())));
+                query.extend(wanted.user.map(|user| ("user", user.to_string())));
+                host.get("/api/state", &query).await
+            }
+            Self::Stopped { operator, .. } => Ok(operator.entries(wanted, after, limit)?),
+        }
+    }
+
+    pub(in crate::cli) async fn put_entry(&self, put: &Put) -> anyhow::Result<bool> {
+        match self {
+            Self::Running(host) => host.post("/api/state/put", put).await,
+            Self::Stopped { operator, .. } => Ok(operator.put_entry(put).await?),
+        }
+    }
+
+    pub(in crate::cli) async fn erase(&self, order: &Erase) -> anyhow::Result<Erased> {
+        match self {
+            Self::Running(host) => host.post("/api/state/erase", order).await,
+            Self::Stopped { operator, .. } => Ok(operator.erase(order).await?),
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! What plugins keep, looked at and changed by hand; somebody's data, all of it, given out and erased.
+//!
+//! A change is one commit that checks what it rests on, so a handler that is at it just then is run again. An erasure
+//! takes as many commits as it needs, writes first that it has begun, and looks through the store until nothing is left:
+//! one that was interrupted is gone on with.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::holdings::{self, Entry, Kind};
+use super::{Error, Operator};
+use crate::domain::{ChatId, Conversation, EventLane, Lane, PluginName, ThreadId, UserId};
+use crate::store::rows::erasure::{self, Subject};
+use crate::store::rows::expiry::{self, ExpiryRow};
+use crate::store::rows::fsm::{self, StateRow};
+use crate::store::rows::kv::{self, Scope, ValueRow};
+use crate::store::rows::{
+    album, broadcast, chat, dead, flood, inbox, job, moved, outbox, prefix_end, timer, unknown, version,
+};
+use crate::store::{Commit, CommitError, Op, Read, Receipt};
+
+/// Rows that are in memory at once.
+const PAGE: usize = 64;
+/// Rows that are erased in one commit.
+const AT_A_TIME: usize = 256;
+/// More commits than this one erasure does not make: by then events must be coming faster than they can be erased.
+const MOST_ROUNDS: usize = 10_000;
+
+/// Which rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// Only this plugin's.
+    #[serde(default)]
+    pub plugin: Option<String>,
+    /// Only this chat's.
+    #[serde(default)]
+    pub chat: Option<i64>,
+    /// Only this user's.
+    #[serde(default)]
+    pub user: Option<i64>,
+    /// Everything, and not only states and values.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// A page of rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EntryList {
+    /// As many as were asked for, at most.
+    pub entries: Vec<Entry>,
+    /// Where there may be more.
+    pub next: Option<String>,
+}
+
+/// A change of a state or a value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Put {
+    /// The new row.
+    pub entry: Entry,
+    /// It goes instead.
+    #[serde(default)]
+    pub delete: bool,
+}
+
+/// Whose data are to go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Erase {
+    /// A person's.
+    #[serde(default)]
+    pub user: Option<i64>,
+    /// A chat's.
+    #[serde(default)]
+    pub chat: Option<i64>,
+    /// Only count.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Also what plugins keep for others, or for themselves, and has the id in it.
+    #[serde(default)]
+    pub mentions: bool,
+}
+
+/// What was erased, or would be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Erased {
+    /// Rows by their kind.
+    pub rows: BTreeMap<Kind, u64>,
+    /// Rows that plugins keep for others, or for themselves, and have the id in them. They stay unless `mentions` says
+    /// otherwise.
+    pub mentioned: u64,
+    /// False while events keep coming that bring new rows.
+    pub done: bool,
+}
+
+/// Why an order can't be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// It is not possible like this.
+    #[error("{0}")]
+    Wrong(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] Error),
+}
+
+impl From<crate::store::Error> for Refused {
+    fn from(error: crate::store::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl Erase {
+    fn subject(&self) -> Result<Subject, Refused> {
+        match (self.user, self.chat) {
+            (Some(0), _) | (_, Some(0)) => Err(Refused::Wrong("nobody has the id 0".to_owned())),
+            (Some(user), None) => Ok(Subject::User(UserId(user))),
+            (None, Some(chat)) => Ok(Subject::Chat(ChatId(chat))),
+            _ => Err(Refused::Wrong("say either whose user id or whose chat id it is".to_owned())),
+        }
+    }
+}
+
+/// A row with what it was.
+type Row = (Vec<u8>, Bytes);
+
+impl Operator {
+    /// Rows behind `after`, a page of them.
+    ///
+    /// # Errors
+    /// When `after` is no place, or the store can't be read.
+    pub fn entries(&self, wanted: &Wanted, after: Option<&str>, limit: usize) -> Result<EntryList, Refused> {
+        let mut list = EntryList { entries: Vec::new(), next: None };
+        let subject = wanted.user.map(|user| Subject::User(UserId(user)));
+        let told = wanted.user.or(wanted.chat);
+        let after = after.map(unhex).transpose()?;
+        self.walk(after.as_deref(), wanted.all, |key, value| {
+            let holding = holdings::read(self.bot, key, value).filter(|holding| {
+                wanted.plugin.as_ref().is_none_or(|plugin| holding.entry.plugin == *plugin)
+                    && wanted.chat.is_none_or(|chat| holding.is_of(Subject::Chat(ChatId(chat))))
+                    && subject.is_none_or(|user| holding.is_of(user))
+            });
+            let in_broadcast = || holdings::in_broadcast(self.bot, key, value, told?);
+            let Some(mut entry) = holding.map(|holding| holding.entry).or_else(in_broadcast) else {
+                return Ok(true);
+            };
+            if entry.kind == Kind::Job {
+                entry = self.with_payload(entry)?;
+            }
+            list.entries.push(entry);
+            if list.entries.len() < limit {
+                return Ok(true);
+            }
+            list.next = Some(key.iter().map(|byte| format!("{byte:02x}")).collect());
+            Ok(false)
+        })?;
+        Ok(list)
+    }
+
+    fn with_payload(&self, entry: Entry) -> Result<Entry, crate::store::Error> {
+        let id = entry.key.as_ref().and_then(|id| id.parse().ok()).unwrap_or_default();
+        let payload = self.store.get(&job::payload_key(self.bot, &PluginName::new(&entry.plugin), id))?;
+        let payload = payload.unwrap_or_default();
+        let payload = serde_json::from_slice(&payload).unwrap_or_else(|_| String::from_utf8_lossy(&payload).into());
+        let mut json = entry.json.unwrap_or_default();
+        json["payload"] = payload;
+        Ok(Entry { json: Some(json), ..entry })
+    }
+
+    /// Every row that may be somebody's, until told to stop.
+    fn walk(
+        &self,
+        after: Option<&[u8]>,
+        all: bool,
+        mut see: impl FnMut(&[u8], &Bytes) -> Result<bool, crate::store::Error>,
+    ) -> Result<(), crate::store::Error> {
+        let bot = self.bot;
+        let mut prefixes = fsm::bot_prefixes(bot).to_vec();
+        prefixes.push(kv::bot_prefix(bot));
+        if all {
+            prefixes.extend([timer::bot_prefix(bot), job::bot_prefix(bot), inbox::bot_prefix(bot)]);
+            prefixes.extend([outbox::bot_prefix(bot), dead::bot_prefix(bot), unknown::bot_prefix(bot)]);
+            prefixes.extend([chat::bot_prefix(bot), moved::bot_prefix(bot), broadcast::bot_prefix(bot)]);
+            prefixes.extend([album::bot_prefix(bot), expiry::bot_prefix(bot), flood::bot_prefix(bot)]);
+            prefixes.push(version::bot_prefix(bot));
+        }
+        // In the order of their keys, so that a key says how far a walk is.
+        prefixes.sort_unstable();
+        for prefix in prefixes {
+            let to = prefix_end(&prefix);
+            let mut from = match after {
+                Some(after) if after >= &to[..] => continue,
+                Some(after) if after >= &prefix[..] => [after, &[0]].concat(),
+                _ => prefix,
+            };
+            loop {
+                let rows = self.store.range(&from, &to, PAGE)?;
+                let Some((last, _)) = rows.last() else { break };
+                from = [&last[..], &[0]].concat();
+                for (key, value) in &rows {
+                    if !see(key, value)? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a state or a value, or removes it. Answers when it is on disk; false if there was nothing to remove.
+    ///
+    /// # Errors
+    /// When it is neither, its content can't be read, or the store fails.
+    pub async fn put_entry(&self, put: &Put) -> Result<bool, Refused> {
+        let key = self.key_of(&put.entry)?;
+        let seen = self.store.get(&key)?;
+        if put.delete && seen.is_none() {
+            return Ok(false);
+        }
+        let mut ops = self.old_end(&key, seen.as_ref());
+        if put.delete {
+            ops.push(Op::Delete { key: key.clone() });
+        } else {
+            ops.push(self.put_of(key.clone(), &put.entry)?);
+            ops.extend(self.new_end(&key, &put.entry));
+        }
+        tracing::info!(plugin = put.entry.plugin, kind = ?put.entry.kind, delete = put.delete, "an operator changes what a plugin keeps");
+        let reads = vec![Read::Value { key, seen }];
+        match self.store.commit(Commit { reads, ops, on_durable: None }).await {
+            Ok(receipt) => receipt.durable().await?,
+            Err(CommitError::Conflict { .. }) => {
+                return Err(Refused::Wrong("it has changed just now; look again".to_owned()));
+            }
+            Err(CommitError::Store(error)) => return Err(error.into()),
+        }
+        Ok(true)
+    }
+
+    fn key_of(&self, entry: &Entry) -> Result<Vec<u8>, Refused> {
+        let wrong = |text: &str| Err(Refused::Wrong(text.to_owned()));
+        if entry.plugin.is_empty() || entry.plugin.contains('\0') {
+            return wrong("say which plugin's it is");
+        }
+        let (bot, plugin) = (self.bot, PluginName::new(&entry.plugin));
+        if entry.kind == Kind::Value {
+            let Some(name) = entry.key.as_deref() else { return wrong("a value has a key") };
+            let scope = match (entry.chat, entry.user) {
+                (None, None) => Scope::Plugin,
+                (Some(chat), None) => Scope::Chat(ChatId(chat)),
+                (None, Some(user)) => Scope::User(UserId(user)),
+                _ => return wrong("a value is of a chat or of a user, not of both"),
+            };
+            return Ok(kv::key(bot, &plugin, scope, name));
+        }
+        let conversation = Conversation {
+            chat: entry.chat.map(ChatId),
+            user: entry.user.map(UserId),
+            thread: entry.thread.map(ThreadId),
+        };
+        if conversation.chat.is_none() && conversation.user.is_none() {
+            return wrong("a state is of a chat, of a user, or of both");
+        }
+        match entry.kind {
+            Kind::State => Ok(fsm::key(bot, &plugin, &conversation)),
+            Kind::Aside => Ok(fsm::aside_key(bot, &plugin, &conversation)),
+            Kind::Before => Ok(fsm::before_key(bot, &plugin, &conversation)),
+            _ => wrong("only states and values can be put"),
+        }
+    }
+
+    /// Nothing is kept any longer of when a row was to end.
+    fn old_end(&self, key: &[u8], seen: Option<&Bytes>) -> Vec<Op> {
+        let expires = seen.and_then(|row| holdings::read(self.bot, key, row)).map_or(0, |old| old.entry.expires);
+        let end = (expires != 0).then(|| Op::Delete { key: expiry::key(self.bot, expires, key) });
+        end.into_iter().collect()
+    }
+
+    /// When the new row ends, where it does. Whether the plugin wants to hear of it, the version that serves then knows.
+    fn new_end(&self, key: &[u8], entry: &Entry) -> Option<Op> {
+        if entry.expires == 0 || !matches!(entry.kind, Kind::State | Kind::Value) {
+            return None;
+        }
+        let end = match fsm::parse_key(key) {
+            None => ExpiryRow::Value,
+            Some((_, plugin, conversation)) => {
+                let of_user = || conversation.user.map_or(Lane::Other, Lane::User);
+                let lane = EventLane::whole(conversation.chat.map_or_else(of_user, Lane::Chat));
+                ExpiryRow::State { plugin, conversation, lane, tell: false }
+            }
+        };
+        Some(Op::Put { key: expiry::key(self.bot, entry.expires, key), value: end.encode() })
+    }
+
+    fn put_of(&self, key: Vec<u8>, entry: &Entry) -> Result<Op, Refused> {
+        let bytes = entry.content().map_err(Refused::Wrong)?;
+        if entry.kind == Kind::Value {
+            return Ok(Op::Put { key, value: ValueRow { expires: entry.expires, bytes }.encode() });
+        }
+        let (Some(name), Some(version)) = (entry.name.clone(), entry.version) else {
+            return Err(Refused::Wrong("a state has a name and a version".to_owned()));
+        };
+        Ok(Op::Put { key, value: StateRow { name, version, expires: entry.expires, bytes }.encode() })
+    }
+
+    /// Erases all that the store holds of somebody. Which updates were accepted is known by their numbers alone, and stays.
+    /// Answers when it is on disk.
+    ///
+    /// # Errors
+    /// When it is not said whose, or the store fails. What was erased before that is erased.
+    pub async fn erase(&self, order: &Erase) -> Result<Erased, Refused> {
+        let subject = order.subject()?;
+        let mut report = Erased::default();
+        if order.dry_run {
+            let (found, mentioned) = self.find(subject, order.mentions, usize::MAX)?;
+            for (kind, n, ..) in &found {
+                *report.rows.entry(*kind).or_default() += n;
+            }
+            return Ok(Erased { mentioned, done: true, ..report });
+        }
+        let begun = erasure::key(self.bot, subject, order.mentions);
+        self.must(Commit { ops: vec![Op::Put { key: begun.clone(), value: Vec::new() }], ..Commit::default() }).await?;
+        tracing::info!("an operator has somebody's data erased");
+        for _ in 0..MOST_ROUNDS {
+            let (found, mentioned) = self.find(subject, order.mentions, AT_A_TIME)?;
+            if found.is_empty() {
+                let receipt = self.must(Commit { ops: vec![Op::Delete { key: begun }], ..Commit::default() }).await?;
+                if let Some(receipt) = receipt {
+                    receipt.durable().await?;
+                }
+                (report.mentioned, report.done) = (mentioned, true);
+                break;
+            }
+            let mut commit = Commit::default();
+            for (_, _, (key, seen), ops) in &found {
+                commit.reads.push(Read::Value { key: key.clone(), seen: Some(seen.clone()) });
+                commit.ops.extend(ops.iter().cloned());
+            }
+            if self.must(commit).await?.is_some() {
+                for (kind, n, ..) in &found {
+                    *report.rows.entry(*kind).or_default() += n;
+                }
+            }
+        }
+        self.tell_jobs();
+        let rows: u64 = report.rows.values().sum();
+        tracing::info!(rows, done = report.done, "somebody's data are erased");
+        Ok(report)
+    }
+
+    /// Goes on with what an earlier process has begun to erase.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn finish_erasures(&self) -> Result<(), Error> {
+        for (key, _) in self.store.scan_prefix(&erasure::bot_prefix(self.bot), usize::MAX)? {
+            let Some((subject, mentions)) = erasure::parse_key(&key) else { continue };
+            let (user, chat) = match subject {
+                Subject::User(user) => (Some(user.0), None),
+                Subject::Chat(chat) => (None, Some(chat.0)),
+            };
+            match self.erase(&Erase { user, chat, dry_run: false, mentions }).await {
+                Ok(_) => {}
+                Err(Refused::Store(error)) => return Err(error),
+                Err(Refused::Wrong(reason)) => tracing::error!(reason, "an erasure can't be gone on with"),
+            }
+        }
+        Ok(())
+    }
+
+    /// The first rows that are somebody's, each with what takes it away; and how many only mention them.
+    #[expect(clippy::type_complexity, reason = "used here alone")]
+    fn find(
+        &self,
+        subject: Subject,
+        with_mentions: bool,
+        most: usize,
+    ) -> Result<(Vec<(Kind, u64, Row, Vec<Op>)>, u64), crate::store::Error> {
+        let (mut found, mut mentioned) = (Vec::new(), 0);
+        let id = holdings::id_of(subject);
+        self.walk(None, true, |key, value| {
+            if let Some((kind, row, n)) = holdings::without(self.bot, key, value, id) {
+                let ops = vec![Op::Put { key: key.to_vec(), value: row }];
+                found.push((kind, n, (key.to_vec(), value.clone()), ops));
+                return Ok(found.len() < most);
+            }
+            let Some(holding) = holdings::read(self.bot, key, value) else { return Ok(true) };
+            let mut is_mentioned = holding.mentions(subject);
+            if holding.entry.kind == Kind::Job
+                && let Some(payload) = self.store.get(&holding.along[0])?
+            {
+                is_mentioned |= holdings::mentions(&payload, id);
+            }
+            if holding.is_of(subject) || (with_mentions && is_mentioned) {
+                let along = holding.along.into_iter().chain(std::iter::once(key.to_vec()));
+                let ops = along.map(|key| Op::Delete { key }).collect();
+                found.push((holding.entry.kind, 1, (key.to_vec(), value.clone()), ops));
+            } else if is_mentioned {
+                mentioned += 1;
+            }
+            Ok(found.len() < most)
+        })?;
+        Ok((found, mentioned))
+    }
+
+    /// `None`: what it rests on has changed.
+    async fn must(&self, commit: Commit) -> Result<Option<Receipt>, crate::store::Error> {
+        match self.store.commit(commit).await {
+            Ok(receipt) => Ok(Some(receipt)),
+            Err(CommitError::Conflict { .. }) => Ok(None),
+            Err(CommitError::Store(error)) => Err(error),
+        }
+    }
+}
+
+fn unhex(text: &str) -> Result<Vec<u8>, Refused> {
+    let bytes =
+        (0..text.len()).step_by(2).map(|at| text.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok()));
+    bytes.collect::<Option<_>>().ok_or_else(|| Refused::Wrong(format!("{text:?} is no place to go on from")))
+}
