@@ -12,6 +12,7 @@ pub mod metrics;
 mod page;
 mod plugins;
 mod readiness;
+mod record;
 mod state;
 
 use std::io;

@@ -23,6 +23,8 @@ mod jobs;
 mod logging;
 mod new;
 mod plugin;
+mod record;
+mod replay;
 mod routes;
 mod run;
 mod scratch;
@@ -98,6 +100,8 @@ enum Command {
     Test(test::Test),
     Call(call::Call),
     Routes(routes::Show),
+    Record(record::Record),
+    Replay(replay::Replay),
     Build(build::Build),
     Plugin(plugin::Plugin),
     Broadcast(broadcast::Broadcast),
@@ -117,7 +121,9 @@ impl Command {
     /// panics of the host.
     fn log(&self) -> &'static str {
         match self {
-            Self::Test(_) | Self::Call(_) | Self::Routes(_) | Self::Doctor(_) => "off,botyard::cli=error",
+            Self::Test(_) | Self::Call(_) | Self::Routes(_) | Self::Replay(_) | Self::Doctor(_) => {
+                "off,botyard::cli=error"
+            }
             Self::Dev(_) => "warn,plugin=debug,botyard::app=info",
             _ => "info",
         }
@@ -154,9 +160,9 @@ impl BotConfig {
         self.choose(&self.file.load(options)?)
     }
 
-    /// A configuration of all bots as it concerns the bot.
+    /// A configuration as it concerns the bot.
     fn choose(&self, config: &Config) -> anyhow::Result<Config> {
-        let bot = self.named(config)?;
+        let bot = self.named_in(config)?;
         if bot.is_none() && config.bots.len() > 1 {
             let names = names(config);
             return Err(WrongArgument(format!("there are several bots, {names}: say which one with --bot NAME")).into());
@@ -168,11 +174,11 @@ impl BotConfig {
     /// The configuration of all bots, and the one of them that was named.
     fn load_all(&self, options: LoadOptions) -> anyhow::Result<(Config, Option<BotName>)> {
         let config = self.file.load(options)?;
-        let bot = self.named(&config)?;
+        let bot = self.named_in(&config)?;
         Ok((config, bot))
     }
 
-    fn named(&self, config: &Config) -> anyhow::Result<Option<BotName>> {
+    fn named_in(&self, config: &Config) -> anyhow::Result<Option<BotName>> {
         let bot = self.bot.as_ref().map(|name| BotName::new(name));
         if let Some(name) = bot.as_ref().filter(|name| !config.bots.contains_key(*name)) {
             let names = names(config);
@@ -198,6 +204,8 @@ pub fn main() -> ExitCode {
         Command::Test(test) => test.run(),
         Command::Call(call) => call.run(),
         Command::Routes(routes) => routes.run(),
+        Command::Record(record) => record.run(),
+        Command::Replay(replay) => replay.run(),
         Command::Build(build) => build.run(),
         Command::Plugin(plugin) => plugin.run(),
         Command::Broadcast(broadcast) => broadcast.run(),

@@ -13,14 +13,17 @@ mod breaker;
 mod chats;
 mod claims;
 mod control;
+mod effects;
 mod expiry;
 mod explain;
 mod health;
 mod hot;
 mod jobs;
 mod lanes;
+mod note;
 mod offer;
 mod own;
+mod record;
 mod rehearse;
 mod routes;
 mod run;
@@ -49,8 +52,11 @@ use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
 use crate::whose;
 
+pub use self::effects::{Broadcast, Call, Change, Effects, Job, Timer};
 pub use self::explain::{Explained, describe};
-pub use self::rehearse::{Asked, Rehearsal, Scene};
+pub use self::note::{Note, Row, Said, What};
+pub use self::record::{FORM, Line, Notes, Recorder, write};
+pub use self::rehearse::{Played, Rehearsal, Scene};
 pub use self::routes::{Entry, Routes};
 pub use self::trial::Trial;
 
@@ -170,8 +176,9 @@ impl Dispatcher {
             resumed: Arc::default(),
             journals: std::sync::Mutex::default(),
             timer_set: Arc::default(),
+            recorder: Recorder::default(),
+            played: arc_swap::ArcSwapOption::empty(),
             jobs_changed: Arc::default(),
-            witness: rehearse::Witness::default(),
             claims: claims::Claims::default(),
             patience: album::Patience { quiet: settings.album_quiet, wait: settings.album_wait, since: unix_millis() },
             cancel_reply: settings.cancel_reply,
@@ -236,6 +243,12 @@ impl Dispatcher {
         }
     }
 
+    /// Whoever takes notes of the runs.
+    #[must_use]
+    pub fn recorder(&self) -> Recorder {
+        self.context.recorder.clone()
+    }
+
     /// The bot's own name, to tell its commands from another bot's.
     pub fn set_username(&self, username: String) {
         self.context.username.store(Some(Arc::new(username)));
@@ -275,11 +288,14 @@ impl Dispatcher {
         timers.abort();
         sweeping.abort();
         expiry.abort();
-        if result.is_err() {
+        let result = if result.is_err() {
             jobs.abort();
-            return result;
-        }
-        jobs.await.unwrap_or(result)
+            result
+        } else {
+            jobs.await.unwrap_or(result)
+        };
+        self.context.recorder.close();
+        result
     }
 
     async fn turns(

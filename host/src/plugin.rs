@@ -27,6 +27,7 @@ mod outbound;
 mod reach;
 mod rights;
 mod run;
+mod tape;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -43,6 +44,7 @@ pub use manifest::{CommandHelp, Filter, Manifest, Schedule};
 pub use outbound::{Attachment, CallError, Outbound};
 pub use rights::Rights;
 pub use run::{Invocation, RunError, RunReport, Verdict};
+pub use tape::{Answer, Asked, Content, Tape};
 #[cfg(test)]
 pub(crate) use tests::keyed;
 pub use version::{Plugin, Version, file_hash};

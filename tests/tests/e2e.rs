@@ -23,6 +23,7 @@ mod e2e {
     mod operator;
     mod reload;
     mod replace;
+    mod replays;
     mod sending;
     mod start;
     mod state;

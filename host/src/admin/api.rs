@@ -15,6 +15,7 @@
 //! - `/api/broadcasts…`, `/api/reach`, `/api/unknown…`: see `broadcasts`
 //! - `/api/jobs…`, `/api/state…`: see `state`
 //! - `POST /api/webhook/set`
+//! - `GET /api/record?plugin=…`: see `record`
 //! - `GET /api/plugins`, `GET /api/plugins/{name}/versions`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`,
 //!   `…/disable`, `…/enable`, `…/rollback?to=…`
 
@@ -34,13 +35,14 @@ use tokio::sync::{mpsc, watch};
 
 use super::bots::{BotStatus, Bots};
 use super::plugins::{self, Order};
-use super::{broadcasts, state};
+use super::{broadcasts, record, state};
 use crate::clock::unix_millis;
+use crate::dispatch::Recorder;
 use crate::domain::{BotId, ChatId};
 use crate::guard;
 use crate::operate::{self, ChatList, Letter, List, Operator, Outcome, Reach, Selection};
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Thousands of numbers, and no more.
 const BODY_LIMIT: usize = 256 << 10;
@@ -66,6 +68,8 @@ pub(super) struct Api {
     pub(super) operator: Operator,
     /// To whoever owns its plugins.
     pub(super) orders: mpsc::Sender<Order>,
+    /// Takes notes of its plugins.
+    pub(super) recorder: Recorder,
 }
 
 /// `GET /api/host`
@@ -133,6 +137,7 @@ pub(super) fn routes(shared: Shared) -> Router {
         .route("/api/plugins/{name}/{action}", post(plugins::change))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .merge(broadcasts::routes())
+        .merge(record::routes())
         .merge(state::routes())
         .layer(middleware::from_fn(only_this_machine))
         .with_state(shared)

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::api::{Api, Refusal, Shared};
 use super::plugins::Order;
 use super::readiness::{Readiness, Reason, Report};
+use crate::dispatch::Recorder;
 use crate::domain::{BotId, BotName};
 use crate::operate::Operator;
 
@@ -34,6 +35,8 @@ pub struct Served {
     pub operator: Operator,
     /// To whoever owns its plugins.
     pub orders: mpsc::Sender<Order>,
+    /// Takes notes of its plugins.
+    pub recorder: Recorder,
 }
 
 /// What `/readyz` answers for several bots: the host is ready when one of them is.
@@ -209,8 +212,8 @@ impl FromRequestParts<Shared> for Api {
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Refusal> {
         let which: Result<Query<Which>, _> = Query::try_from_uri(&parts.uri);
         let which = which.map_err(|error| Refusal(StatusCode::BAD_REQUEST, error.body_text()))?;
-        let Served { operator, orders } = shared.bots.chosen(which.0.bot.as_deref())?;
-        Ok(Self { operator, orders })
+        let Served { operator, orders, recorder } = shared.bots.chosen(which.0.bot.as_deref())?;
+        Ok(Self { operator, orders, recorder })
     }
 }
 

@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::*;
+use crate::dispatch::Recorder;
 use crate::domain::{BotId, BotName, PluginName};
 use crate::intake::Status;
 use crate::operate::Operator;
@@ -79,7 +80,7 @@ fn api(store: &Path) -> Shared {
     let bots = Bots::default();
     let name = BotName::new("bot");
     bots.expect(&name);
-    bots.serves(&name, Served { operator, orders });
+    bots.serves(&name, Served { operator, orders, recorder: Recorder::default() });
     Shared { store: store.to_owned(), bots, hand_over: watch::channel(false).0 }
 }
 

@@ -157,7 +157,9 @@ impl Bot {
         live::apply_pauses(&parts, &operator)?;
         operator.finish_erasures().await?;
         let (orders, ordered) = mpsc::channel(8);
-        shared.bots.serves(&config.name, Served { operator: operator.clone(), orders });
+        shared
+            .bots
+            .serves(&config.name, Served { operator: operator.clone(), orders, recorder: parts.dispatcher.recorder() });
         let health = tokio::spawn(whose::same(identity::follow_health(parts.clone(), heard)));
         let floods = tokio::spawn(whose::same(identity::follow_floods(parts.clone())));
         let naming = tokio::spawn(whose::same(identity::learn(parts.clone(), client.clone(), me)));

@@ -1,7 +1,7 @@
 //! `botyard call`: one update in, all that would come of it out. Nothing is kept and nothing leaves the machine.
 
-pub(super) mod effects;
 pub(super) mod room;
+pub(super) mod show;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,10 @@ use anyhow::Context as _;
 use clap::Args;
 use serde_json::Value as Json;
 
-use self::effects::{Broadcast, Effects, Timer};
 use self::room::Room;
 use super::bot::BotFile;
 use super::exit::{Exit, WrongArgument};
 use super::hand::block_on;
-use super::table::clean;
 use super::{BotConfig, say};
 use crate::domain::UpdateView;
 
@@ -59,17 +57,17 @@ impl Call {
         }
         let config = self.config.choose(&bot.config()?)?;
         let states = self.state.iter().map(|state| parse_state(state)).collect::<Result<Vec<_>, _>>()?;
-        let effects = block_on(async {
+        let shown = block_on(async {
             let mut room = Room::open(&config).await?;
             for (plugin, name, value) in &states {
                 room.set_state(plugin.as_deref(), name, value, &update).await?;
             }
-            let effects = room.handle(&update, 1).await;
+            let shown = room.handle(&update, 1).await;
             room.close().await?;
-            effects
+            shown
         })?;
-        say(&if self.json { format!("{}\n", serde_json::to_string_pretty(&effects)?) } else { text(&effects) });
-        Ok(if effects.failed.is_some() { Exit::Failed } else { Exit::Done })
+        say(&if self.json { format!("{}\n", serde_json::to_string_pretty(&shown)?) } else { shown.text() });
+        Ok(if shown.failed.is_some() { Exit::Failed } else { Exit::Done })
     }
 }
 
@@ -106,56 +104,6 @@ fn parse_state(text: &str) -> Result<State, WrongArgument> {
         None => (None, name),
     };
     Ok((plugin, name.to_owned(), value))
-}
-
-/// For people.
-pub(super) fn text(effects: &Effects) -> String {
-    let mut text = String::new();
-    let mut line = |part: &str| text += &format!("{}\n", clean(part).replace('\n', "\n    "));
-    if effects.asked.is_empty() && effects.failed.is_none() {
-        line("no plugin wants this update; `botyard routes` with the same file says why");
-    }
-    for asked in &effects.asked {
-        let looks = if asked.observes { ", looking on" } else { "" };
-        line(&format!(
-            "{} {}{looks}: {} ({:.1} ms), because of {}",
-            asked.plugin,
-            asked.version,
-            asked.verdict,
-            asked.cpu_ms,
-            asked.filters.join("; ")
-        ));
-    }
-    if let Some(failed) = &effects.failed {
-        line(&format!("nothing comes of it: {failed}"));
-    }
-    for call in &effects.calls {
-        let how = if call.direct { "direct call" } else { "call" };
-        let refused = call.refused.as_ref().map(|why| format!("\nrefused: {why}")).unwrap_or_default();
-        line(&format!("  {how}  {} {}{refused}", call.method, call.params));
-    }
-    let shown = |value: &Option<Json>| value.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string);
-    for change in &effects.states {
-        line(&format!("  state  {}: {} -> {}", change.plugin, shown(&change.before), shown(&change.after)));
-    }
-    for change in &effects.values {
-        let (before, after) = (shown(&change.before), shown(&change.after));
-        line(&format!("  value  {} {} {:?}: {before} -> {after}", change.plugin, change.scope, change.key));
-    }
-    for timer in &effects.timers {
-        let repeats = timer.repeats.as_ref().map(|rule| format!(", {rule}")).unwrap_or_default();
-        let when = if timer.cancelled { "cancelled, was due" } else { "due" };
-        let Timer { plugin, name, seconds, payload, .. } = timer;
-        line(&format!("  timer  {plugin} {name:?} {when} in {seconds} s{repeats}: {payload}"));
-    }
-    for Broadcast { plugin, name, recipients, method, params } in &effects.broadcasts {
-        let to = recipients.map_or_else(|| "all known chats".to_owned(), |n| format!("{n} chats"));
-        line(&format!("  broadcast  {plugin} {name:?} to {to}: {method} {params}"));
-    }
-    for logged in &effects.log {
-        line(&format!("  log    {logged}"));
-    }
-    text
 }
 
 #[cfg(test)]

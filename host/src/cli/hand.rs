@@ -142,6 +142,19 @@ impl Running {
         self.post(&format!("/api/plugins/{plugin}/{action}"), &()).await
     }
 
+    /// What plugins are given from now on, as lines.
+    pub(super) async fn record(&self, plugin: Option<&str>) -> anyhow::Result<reqwest::Response> {
+        let mut url = self.url("/api/record")?;
+        if let Some(plugin) = plugin {
+            url.query_pairs_mut().append_pair("plugin", plugin);
+        }
+        let answer = self.client.get(url).send().await.context("the host does not answer")?;
+        match answer.status() {
+            StatusCode::OK => Ok(answer),
+            status => Err(refused(status, &answer.bytes().await.unwrap_or_default())),
+        }
+    }
+
     pub(super) async fn set_webhook(&self) -> anyhow::Result<WebhookInfo> {
         self.post("/api/webhook/set", &()).await
     }
@@ -215,9 +228,13 @@ impl Running {
         if status == StatusCode::OK {
             return serde_json::from_slice(&body).context("the host is of another version: its answer can't be read");
         }
-        let said = serde_json::from_slice::<Failed>(&body).map(|failed| failed.error);
-        Err(anyhow!(said.unwrap_or_else(|_| format!("the host answers with {status}; is it of another version?"))))
+        Err(refused(status, &body))
     }
+}
+
+fn refused(status: StatusCode, body: &[u8]) -> anyhow::Error {
+    let said = serde_json::from_slice::<Failed>(body).map(|failed| failed.error);
+    anyhow!(said.unwrap_or_else(|_| format!("the host answers with {status}; is it of another version?")))
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {

@@ -33,7 +33,9 @@ pub(super) struct Inspector {
 impl Inspector {
     /// Loads a plugin as the host would, if `bot.lock` lets it in.
     pub(super) fn inspect(&mut self, name: &PluginName, plugin: &Plugin, config: &Config) -> Result<Summary, String> {
-        let (wasm, loaded) = self.load(name, plugin, &config.i18n)?;
+        let wasm = plugin::read_file(&plugin.path).map_err(|error| unreadable(&error))?;
+        let settings = plugin_settings(plugin, &config.i18n);
+        let loaded = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
         let strict = plugin.pin == Pin::Hash;
         Lock::read(&config.file)
             .and_then(|lock| lock.check(name.as_str(), strict, &plugin::file_hash(&wasm), &loaded.rights))
@@ -41,17 +43,16 @@ impl Inspector {
         Ok(summary(&wasm, &loaded))
     }
 
-    /// The plugin's file, and the plugin itself, loaded as the host would.
+    /// The plugin itself, loaded as the host would.
     pub(super) fn load(
         &mut self,
         name: &PluginName,
         plugin: &Plugin,
         i18n: &I18n,
-    ) -> Result<(Vec<u8>, Arc<plugin::Plugin>), String> {
+    ) -> Result<Arc<plugin::Plugin>, String> {
         let wasm = plugin::read_file(&plugin.path).map_err(|error| unreadable(&error))?;
         let settings = plugin_settings(plugin, i18n);
-        let loaded = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
-        Ok((wasm, loaded))
+        self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())
     }
 
     /// Loads a file as a plugin without any settings.

@@ -163,6 +163,7 @@ fn bot(name: &str) -> String {
 [bot]
 # From @BotFather. Neither `botyard dev` nor `botyard test` needs one.
 token = {{ env = \"BOT_TOKEN\" }}
+# The menu behind / is made of the commands' help texts; `commands = false` leaves it to @BotFather.
 
 [plugins.{name}]
 path = \"{name}.wasm\"

@@ -1,4 +1,4 @@
-//! Which events come too late to matter; pure.
+//! Which events come too early to be tried, and which too late to matter; pure.
 //!
 //! Telegram itself forgets a tap or a query that nobody has fetched in time. One that was fetched and then had to wait,
 //! for a stopped host or behind a busy chat, is no better: nobody looks at the answer any more, and Telegram refuses it.
@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use crate::backoff;
 use crate::domain::UpdateView;
 use crate::store::rows::inbox::{InboxRow, StoredEvent};
 
@@ -42,9 +43,30 @@ pub(super) fn expired(row: &InboxRow, now: u64) -> Option<String> {
     is_too_late(&kind, row.received, now).then_some(kind)
 }
 
+/// How long an event has still to wait at `now`. More than the longest backoff is none: the clock was set back.
+pub(super) fn rest(not_before: u64, now: u64) -> Option<Duration> {
+    let left = Duration::from_millis(not_before.checked_sub(now)?);
+    (!left.is_zero() && left <= backoff::CAP).then_some(left)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_holds_no_event() {
+        let day = 24 * 3600 * 1000;
+        for (not_before, now, wait) in [
+            (0, 5, None),
+            (5, 5, None),
+            (7, 5, Some(Duration::from_millis(2))),
+            (30_005, 5, Some(backoff::CAP)),
+            (5 + day, 5, None),
+            (u64::MAX, 0, None),
+        ] {
+            assert_eq!(rest(not_before, now), wait);
+        }
+    }
 
     #[test]
     fn queries_and_taps_end_and_what_people_wrote_or_paid_does_not() {

@@ -1,103 +1,134 @@
-//! One event, handled as always, whose commit is handed out instead of made: to see what plugins would do, or to compare
-//! what two of their versions do. Nothing is written that stays, and nothing queued is sent; direct calls are made.
+//! One event, handled as always, of which notes are handed out instead of a commit made: to see what plugins would do, or
+//! to compare what two of their versions do. Nothing is written that stays, and nothing queued is sent. Direct calls are
+//! made, unless the answers are given.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
 
 use super::Dispatcher;
+use super::note::Note;
 use super::offer::Offered;
-use super::run::{Context, Head};
-use crate::domain::{Conversation, EventLane, PluginName};
-use crate::plugin::{Invocation, Plugin, RunError, RunReport, Verdict};
+use super::run::{Context, Failure, Head, seed};
+use crate::domain::EventLane;
+use crate::plugin::{self, Asked, Invocation, Journal};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
-use crate::store::{self, Commit, Op};
+use crate::store::{self, Commit, Op, Tx};
 
 /// An event that is to be rehearsed.
 pub struct Scene {
     /// What happened.
     pub event: StoredEvent,
+    /// The other messages, where it is an album.
+    pub rest: Vec<Vec<u8>>,
     /// In which lane it would lie.
     pub lane: EventLane,
     /// The number that it would have there: what a plugin draws at random follows from it.
     pub number: u64,
+    /// Which attempt at it this is, from 1.
+    pub attempt: u32,
     /// What time it is, in Unix milliseconds.
     pub now: u64,
+    /// What plugins are answered that ask outside; where it is given, nobody is really asked.
+    pub played: Option<Played>,
+}
+
+/// Answers for those plugins that observe, or for the others.
+pub struct Played {
+    /// For which.
+    pub observes: bool,
+    /// The answers.
+    pub asked: Vec<Asked>,
 }
 
 /// What came of it.
 pub struct Rehearsal {
-    /// The plugins that were given the event, in order.
-    pub asked: Vec<Asked>,
-    /// What would be committed, the event's own removal left out; or why it would be tried again or set aside.
-    pub outcome: Result<Commit, String>,
-}
-
-/// A plugin that was given the event.
-#[derive(Debug, Clone)]
-pub struct Asked {
-    /// Its name.
-    pub plugin: PluginName,
-    /// Its version.
-    pub version: String,
-    /// It only looked on.
-    pub observes: bool,
-    /// The places of the filters that let the event through.
-    pub matched: Vec<u32>,
-    /// Its conversation, by its own strategy.
-    pub conversation: Conversation,
-    /// What it said, or why it could not.
-    pub verdict: Result<Verdict, RunError>,
-    /// Time on a processor.
-    pub cpu: Duration,
-}
-
-/// Notes what plugins are asked; only a rehearsal has one.
-pub(super) type Witness = OnceLock<Mutex<Vec<Asked>>>;
-
-/// Adds to the notes, if anybody takes any.
-pub(super) fn note(witness: &Witness, plugin: &Plugin, invocation: &Invocation, report: &RunReport, observes: bool) {
-    let Some(asked) = witness.get() else { return };
-    asked.lock().unwrap_or_else(PoisonError::into_inner).push(Asked {
-        plugin: plugin.name.clone(),
-        version: plugin.version.to_string(),
-        observes,
-        matched: invocation.matched.clone(),
-        conversation: invocation.conversation,
-        verdict: report.result.clone(),
-        cpu: report.cpu,
-    });
+    /// Of each run, in order.
+    pub notes: Vec<Note>,
+    /// Why nothing would come of it, so that it would be tried again or set aside.
+    pub failed: Option<String>,
 }
 
 impl Dispatcher {
-    /// Handles an event that is in the inbox for as long as this takes. Not for a dispatcher that runs. An album can't be
-    /// rehearsed: its messages are events of their own.
+    /// Handles an event that is in the inbox for as long as this takes. Not for a dispatcher that runs.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn rehearse(&self, scene: Scene) -> Result<Rehearsal, store::Error> {
         let context: &Context = &self.context;
-        let asked = context.witness.get_or_init(Mutex::default);
-        asked.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let Scene { event, lane, number, now } = scene;
-        let row = InboxRow { alone: true, ..InboxRow::new(event, now) };
-        let key = inbox::key(context.bot, lane, number);
-        let head = Head { key, lane, number, value: row.encode().into(), more: false, rest: Vec::new() };
-        let only = |op| Commit { ops: vec![op], ..Commit::default() };
-        context.must_commit(only(Op::Put { key: head.key.clone(), value: row.encode() })).await?;
-        let outcome = match context.run_plugins(&head, &row, None, now).await? {
-            Ok(Offered::Settled(tx)) => {
-                let mut commit = tx.into_commit();
-                commit.ops.retain(|op| !matches!(op, Op::Delete { key } if *key == head.key));
-                Ok(commit)
-            }
-            Ok(Offered::Split | Offered::Superseded | Offered::Ordered) => {
-                Err("it is no plugin's to handle".to_owned())
-            }
-            Err(failure) => Err(failure.reason),
+        let Scene { event, rest, lane, number, attempt, now, played } = scene;
+        let alone = rest.is_empty();
+        let row = InboxRow { attempts: attempt.saturating_sub(1), not_before: 0, received: now, alone, event };
+        let others = rest.into_iter().map(|raw| InboxRow::new(StoredEvent::Update(raw), now));
+        let rows: Vec<(Vec<u8>, Vec<u8>)> = (number..)
+            .map(|number| inbox::key(context.bot, lane, number))
+            .zip(std::iter::once(row.encode()).chain(others.map(|row| row.encode())))
+            .collect();
+        let head = Head {
+            key: inbox::key(context.bot, lane, number),
+            lane,
+            number,
+            value: row.encode().into(),
+            more: false,
+            rest: Vec::new(),
         };
-        context.must_commit(only(Op::Delete { key: head.key.clone() })).await?;
+        // What failed before is no reason to wait here.
+        context.breakers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        context.played.store(played.map(Arc::new));
+        let listening = context.recorder.listen(None);
+
+        let puts = rows.iter().cloned().map(|(key, value)| Op::Put { key, value });
+        context.must_commit(Commit { ops: puts.collect(), ..Commit::default() }).await?;
+        let album = context.album_at(&head, &row)?;
+        let head = Head { rest: album.as_ref().map(|album| album.rest.clone()).unwrap_or_default(), ..head };
+        let offered = if matches!(row.event, StoredEvent::Job { .. }) {
+            context.run_job(&head, &row, now).await?
+        } else {
+            context.run_plugins(&head, &row, album.as_ref(), now).await?
+        };
+        let failed = match offered {
+            Ok(Offered::Settled(_)) => None,
+            Ok(Offered::Split) => Some("the album is not taken whole".to_owned()),
+            Ok(Offered::Superseded | Offered::Ordered) => Some("it is no plugin's to handle".to_owned()),
+            Err(failure) => Some(failure.reason),
+        };
+        let deletes = rows.into_iter().map(|(key, _)| Op::Delete { key });
+        context.must_commit(Commit { ops: deletes.collect(), ..Commit::default() }).await?;
+
+        drop(listening);
+        context.recorder.close();
         context.forget_journal(number);
-        let asked = std::mem::take(&mut *asked.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok(Rehearsal { asked, outcome })
+        Ok(Rehearsal { notes: context.recorder.take(number), failed })
+    }
+}
+
+impl Context {
+    /// As a worker does, but for the job's own end.
+    async fn run_job(&self, head: &Head, row: &InboxRow, now: u64) -> Result<Result<Offered, Failure>, store::Error> {
+        let StoredEvent::Job { plugin, conversation, id, name, payload, queued } = &row.event else {
+            return Ok(Ok(Offered::Superseded));
+        };
+        let Some(version) = self.routes.load().find(plugin, conversation, row.attempts) else {
+            return Ok(Err(Failure::of_host(format!("plugin `{plugin}`, which queued this job, is not configured"))));
+        };
+        let mut invocation = Invocation {
+            id: head.number,
+            attempt: row.attempts + 1,
+            now,
+            seed: seed(self.bot, head.number),
+            conversation: *conversation,
+            lane: head.lane,
+            bot: self.bot,
+            journal: Journal::default(),
+            on_trial: false,
+            tape: None,
+            matched: Vec::new(),
+            event: plugin::Event::Job(plugin::Job {
+                id: *id,
+                name: name.clone(),
+                payload: payload.clone(),
+                queued: *queued,
+            }),
+        };
+        let (tx, result) = self.run(&version, &mut invocation, Tx::new(&self.store), false).await;
+        Ok(result.map(|_| Offered::Settled(tx)))
     }
 }

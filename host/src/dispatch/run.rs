@@ -25,7 +25,8 @@ use super::expiry as expiry_task;
 use super::hot::HotKeys;
 use super::offer::Offered;
 use super::own;
-use super::rehearse::{self, Witness};
+use super::record::Recorder;
+use super::rehearse::Played;
 use super::routes::{Routes, Version};
 use super::{Notice, age};
 use crate::backoff;
@@ -74,9 +75,11 @@ pub(super) struct Context {
     /// What a user is told whose conversation was ended, where the plugin has no words for it.
     pub(super) cancel_reply: String,
     pub(super) expiry: Arc<expiry_task::Alarm>,
+    pub(super) recorder: Recorder,
+    /// What a rehearsal is answered.
+    pub(super) played: ArcSwapOption<Played>,
     /// Told when jobs were queued or cancelled, or may go on.
     pub(super) jobs_changed: Arc<Notify>,
-    pub(super) witness: Witness,
 }
 
 /// How a lane's turn ended.
@@ -137,7 +140,7 @@ impl Context {
                 return self.set_aside(&head, row, failure).await;
             }
         };
-        if let Some(rest) = rest(row.not_before, unix_millis()) {
+        if let Some(rest) = age::rest(row.not_before, unix_millis()) {
             return Ok(Outcome::Rest(rest));
         }
         if row.attempts == 0
@@ -184,6 +187,7 @@ impl Context {
             Ok(Err(error)) => return Err(error),
             Err(_) => Failure::of_host("the host panicked; its log says where".to_owned()),
         };
+        self.recorder.settle(head.number, Some(&failure.reason));
         self.fail(head, row, failure).await
     }
 
@@ -249,6 +253,8 @@ impl Context {
         let mut contended = BTreeSet::new();
         loop {
             let guards = self.hot.lock(&contended).await;
+            // Of a run that is made again.
+            self.recorder.take(head.number);
             let mut tx = match self.run_plugins(head, row, album, unix_millis()).await? {
                 Ok(Offered::Settled(tx)) => tx,
                 Ok(Offered::Split) => match album {
@@ -266,6 +272,7 @@ impl Context {
             drop(guards);
             match result {
                 Ok(_) => {
+                    self.recorder.settle(head.number, None);
                     self.answered(row);
                     return Ok(Ok(Handled::Done));
                 }
@@ -297,9 +304,11 @@ impl Context {
             due: began + plugin.limits().time,
         };
         self.claims.set_run(invocation.id, Some(run));
+        invocation.tape = self.tape(&plugin.name, observes);
+        let before = tx.savepoint();
         let report = plugin.run(invocation, tx, self.outbound.clone()).await;
         self.claims.set_run(invocation.id, None);
-        rehearse::note(&self.witness, plugin, invocation, &report, observes);
+        self.take_note(invocation, plugin, observes, before, &report);
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
         }
@@ -570,32 +579,6 @@ pub(super) fn seed(bot: BotId, number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// How long an event has still to wait at `now`. More than the longest backoff is none: the clock was set back.
-fn rest(not_before: u64, now: u64) -> Option<Duration> {
-    let left = Duration::from_millis(not_before.checked_sub(now)?);
-    (!left.is_zero() && left <= backoff::CAP).then_some(left)
-}
-
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clock_that_was_set_back_holds_no_event() {
-        let day = 24 * 3600 * 1000;
-        for (not_before, now, wait) in [
-            (0, 5, None),
-            (5, 5, None),
-            (7, 5, Some(Duration::from_millis(2))),
-            (30_005, 5, Some(backoff::CAP)),
-            (5 + day, 5, None),
-            (u64::MAX, 0, None),
-        ] {
-            assert_eq!(rest(not_before, now), wait);
-        }
-    }
 }

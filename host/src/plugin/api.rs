@@ -21,7 +21,7 @@ use super::limits::{Budget, MemoryGuard};
 use super::meter::Meter;
 use super::run::Invocation;
 use super::version::Context;
-use super::{Journal, Outbound};
+use super::{Journal, Outbound, Tape};
 use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName, ThreadId, UserId};
 use crate::store::Tx;
 use crate::store::rows::moved;
@@ -77,6 +77,7 @@ pub(super) struct Run {
     seed: u64,
     outbound: Arc<dyn Outbound>,
     journal: Journal,
+    tape: Option<Tape>,
     cursor: Cursor,
     /// The chat actions that are shown for as long as this is here.
     acting: HashMap<Lane, StopOnDrop>,
@@ -145,6 +146,7 @@ impl Host {
             seed: invocation.seed,
             outbound,
             journal: invocation.journal.clone(),
+            tape: invocation.tape.clone(),
             cursor: Cursor::default(),
             acting: HashMap::new(),
             http_cursor: Cursor::default(),

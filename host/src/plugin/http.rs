@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode, Url};
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use self::address::{Class, class};
@@ -70,16 +71,22 @@ pub(super) struct Response {
 }
 
 /// Why there is none.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Error {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Error {
+    /// It is not granted.
     #[error("{0}")]
     Denied(String),
+    /// It can't be right.
     #[error("{0}")]
     Invalid(String),
+    /// It, or its answer, is too large, or there were too many.
     #[error("{0}")]
     Limited(String),
+    /// It did not reach the server.
     #[error("{0}")]
     Unreachable(String),
+    /// It may or may not have taken effect.
     #[error("{0}")]
     UnknownOutcome(String),
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 
 use crate::domain::PluginName;
 use crate::files::{Fetched, Files, Pin};
@@ -67,7 +68,8 @@ pub struct Attachment {
 }
 
 /// Why a call did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallError {
     /// Telegram refused; the same call would fail the same way.
     #[error("refused: {description} [{code}]")]

@@ -21,7 +21,7 @@ use super::bindings::exports::botyard::plugin::handler as exported;
 use super::engine::Engine;
 use super::meter::{Exhausted, Meter};
 use super::version::Context;
-use super::{Budget, Event, Journal, Limits, Outbound, Plugin};
+use super::{Budget, Event, Journal, Limits, Outbound, Plugin, Tape};
 use crate::config::redaction::redact;
 use crate::domain::{BotId, Conversation, EventLane, PluginName};
 use crate::store::rows::fsm::{StateRow, aside_key, before_key, key};
@@ -59,6 +59,8 @@ pub struct Invocation {
     pub journal: Journal,
     /// The version is on trial: a state that it takes over from another version is kept as it was.
     pub on_trial: bool,
+    /// What it asks outside is written down there, or answered from there.
+    pub tape: Option<Tape>,
 }
 
 impl Invocation {

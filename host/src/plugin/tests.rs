@@ -57,6 +57,7 @@ fn invocation() -> Invocation {
         event: Event::Timer(timer),
         journal: Journal::default(),
         on_trial: false,
+        tape: None,
     }
 }
 

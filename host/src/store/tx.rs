@@ -4,7 +4,7 @@
 //! refused. It writes nothing itself; dropping it forgets everything.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use bytes::Bytes;
@@ -159,6 +159,28 @@ impl Tx {
             };
         }
         self.appends.truncate(to.n_appends);
+    }
+
+    /// The rows that were there and were read from the store, perhaps more than once.
+    pub fn seen(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let values = self.values.iter().filter_map(|(key, value)| Some((&key[..], &value.as_ref()?[..])));
+        let ranges = self.ranges.iter().flat_map(|read| match read {
+            Read::Range { seen, .. } => &seen[..],
+            Read::Value { .. } | Read::AtMost { .. } => &[],
+        });
+        values.chain(ranges.map(|(key, value)| (&key[..], &value[..])))
+    }
+
+    /// What was written and appended since, as it would be committed.
+    #[must_use]
+    pub fn written_since(&self, place: Savepoint) -> Vec<Op> {
+        let keys: BTreeSet<&Vec<u8>> = self.undo.iter().skip(place.n_writes).map(|(key, _)| key).collect();
+        let writes = keys.into_iter().filter_map(|key| match self.writes.get(key)? {
+            Some(value) => Some(Op::Put { key: key.clone(), value: value.to_vec() }),
+            None => Some(Op::Delete { key: key.clone() }),
+        });
+        let appends = self.appends.iter().skip(place.n_appends);
+        writes.chain(appends.cloned().map(|(prefix, value)| Op::Append { prefix, value })).collect()
     }
 
     /// Keeps something alive until what refers to it is committed, whatever it is.

@@ -1,9 +1,12 @@
 //! What kind of a no a refusal is. Pure: the code first, `parameters` next, the text last.
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::ChatId;
 
 /// Kinds of refusal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Refusal {
     /// What was asked for is so already, or can't matter any more: as good as done.
     NoOp,

@@ -203,25 +203,29 @@ fn one_update_shows_all_that_would_come_of_it() {
     };
     let (code, effects) = call("Zoë", &plugin("form"), &["--state", "name=\"Name\""]);
     assert_eq!(code, Some(0));
-    assert_eq!(effects["asked"][0]["verdict"], "took it");
-    assert_eq!(effects["calls"][0]["params"]["text"], "How old are you?");
-    assert_eq!(effects["states"][0]["before"], json!({ "name": "name", "value": "Name" }));
-    assert_eq!(effects["states"][0]["after"], json!({ "name": "age", "value": { "Age": { "name": "Zoë" } } }));
+    assert_eq!(effects["runs"][0]["verdict"], "took it");
+    let of = |effects: &Value| effects["runs"][0]["effects"].clone();
+    let made = of(&effects);
+    assert_eq!(made["calls"][0]["params"]["text"], "How old are you?");
+    assert_eq!(made["states"][0]["before"], json!({ "name": "name", "value": "Name" }));
+    assert_eq!(made["states"][0]["after"], json!({ "name": "age", "value": { "Age": { "name": "Zoë" } } }));
 
     let (_, effects) = call("/count", &plugin("counter"), &[]);
-    let values: Vec<_> = effects["values"].as_array().expect("a list").iter().map(|value| &value["after"]).collect();
+    let values = of(&effects)["values"].clone();
+    let values: Vec<_> = values.as_array().expect("a list").iter().map(|value| &value["after"]).collect();
     assert_eq!(values, [&json!(1), &json!(1)]);
     let (_, effects) = call("/remind 60000 tea", &guest("timers"), &[]);
-    assert_eq!((&effects["timers"][0]["payload"], &effects["timers"][0]["seconds"]), (&json!("tea"), &json!(60)));
+    let timer = &of(&effects)["timers"][0];
+    assert_eq!((&timer["payload"], &timer["seconds"]), (&json!("tea"), &json!(60)));
     // The simulated Telegram answers what a plugin waits for.
     let (_, effects) = call("/me", &guest("calls"), &[]);
-    assert_eq!((&effects["calls"][0]["method"], &effects["calls"][0]["direct"]), (&json!("getMe"), &json!(true)));
-    assert_eq!(effects["calls"][1]["params"]["text"], "I am botyard_bot");
+    assert_eq!(effects["runs"][0]["asked"][0]["what"], "getMe");
+    assert_eq!(of(&effects)["calls"][0]["params"]["text"], "I am botyard_bot");
 
     let (code, effects) = call("/panic", &guest("panics"), &[]);
     assert_eq!(code, Some(1), "{effects}");
     assert!(effects["failed"].as_str().is_some_and(|why| why.contains("panicked at")), "{effects}");
-    assert!(effects["calls"].as_array().is_some_and(Vec::is_empty), "what failed leaves nothing: {effects}");
+    assert_eq!(of(&effects), json!({}), "what failed leaves nothing: {effects}");
     assert!(
         !folder.join("data").exists() && fs::read_dir(folder).expect("readable").count() == 1,
         "it leaves no trace"

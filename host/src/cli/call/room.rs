@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use serde_json::Value as Json;
 use tokio::sync::{mpsc, watch};
 
-use super::effects::Effects;
+use super::show::Shown;
 use crate::app;
 use crate::chats::Chats;
 use crate::cli::capture::Capture;
@@ -17,7 +17,7 @@ use crate::cli::inspect::Inspector;
 use crate::cli::scratch::Scratch;
 use crate::clock::unix_millis;
 use crate::config::Config;
-use crate::dispatch::{Dispatcher, Entry, Routes, Scene, Settings};
+use crate::dispatch::{Dispatcher, Entry, Note, Played, Routes, Scene, Settings};
 use crate::domain::{BotId, Conversation, UpdateView};
 use crate::files::{Files, ServerLimits};
 use crate::sender::{SendSettings, Sender};
@@ -42,7 +42,6 @@ pub(in crate::cli) struct Room {
     bot: BotId,
     dispatcher: Dispatcher,
     stop: watch::Sender<bool>,
-    last_call: u64,
     /// Last, so that the store is closed before it goes.
     folder: Scratch,
 }
@@ -51,8 +50,7 @@ pub(in crate::cli) struct Room {
 pub(in crate::cli) fn load(config: &Config) -> anyhow::Result<Routes> {
     let mut inspector = Inspector::default();
     let entry = |(name, plugin)| {
-        let (_, loaded) =
-            inspector.load(name, plugin, &config.i18n).map_err(|why| anyhow!("plugin `{name}`: {why}"))?;
+        let loaded = inspector.load(name, plugin, &config.i18n).map_err(|why| anyhow!("plugin `{name}`: {why}"))?;
         Ok(Entry { plugin: loaded, trial: None, priority: plugin.priority, on_crash: plugin.on_crash })
     };
     let entries = config.enabled().map(entry).collect::<anyhow::Result<Vec<_>>>()?;
@@ -64,11 +62,22 @@ pub(in crate::cli) fn load(config: &Config) -> anyhow::Result<Routes> {
 
 impl Room {
     pub(in crate::cli) async fn open(config: &Config) -> anyhow::Result<Self> {
+        let token = Token::parse(&app::simulated_token(&config.name))?;
+        let room = Self::of(config, token).await?;
+        room.dispatcher.set_username(SimulatorSettings::default().bot_username);
+        Ok(room)
+    }
+
+    /// Where a bot of that number has been, whose name is not known.
+    pub(in crate::cli) async fn of_bot(config: &Config, bot: BotId) -> anyhow::Result<Self> {
+        Self::of(config, Token::parse(&format!("{bot}:a-bot-that-is-played-again"))?).await
+    }
+
+    async fn of(config: &Config, token: Token) -> anyhow::Result<Self> {
         let routes = load(config)?;
         let folder = Scratch::new("call")?;
         let store = Store::open(&folder.0.join("data"))?;
         let simulator = Simulator::start(SimulatorSettings::default()).await?;
-        let token = Token::parse(&app::simulated_token(&config.name))?;
         let bot = token.bot_id();
         let client = Arc::new(Client::new(&simulator.api_base(), token)?);
         let files = Files::open(&app::files_dir(&folder.0.join("data")), &store, ServerLimits::default())?;
@@ -76,8 +85,8 @@ impl Room {
         let sender = Sender::new(store.clone(), client, bot, chats, UNLIMITED, Some(files));
         let settings = Settings {
             concurrency: 1,
-            jobs: 1,
             max_attempts: 1,
+            jobs: 1,
             default_locale: config.i18n.default_locale.clone(),
             grace: Duration::ZERO,
             // Nobody is there to be told.
@@ -89,10 +98,9 @@ impl Room {
         };
         let outbound = Arc::new(sender.clone());
         let (dispatcher, _) = Dispatcher::new(store.clone(), bot, sender.clone(), outbound, routes, settings);
-        dispatcher.set_username(SimulatorSettings::default().bot_username);
         let (stop, stopping) = watch::channel(false);
         tokio::spawn(async move { sender.run(stopping).await });
-        Ok(Self { simulator, store, bot, dispatcher, stop, last_call: 0, folder })
+        Ok(Self { simulator, store, bot, dispatcher, stop, folder })
     }
 
     /// Puts the conversation of an update into a state.
@@ -125,13 +133,11 @@ impl Room {
             bytes: value.to_string().into_bytes(),
         };
         let key = fsm::key(self.bot, &entry.plugin.name, &conversation);
-        let commit = Commit { ops: vec![Op::Put { key, value: row.encode() }], ..Commit::default() };
-        drop(self.store.commit(commit).await.map_err(|error| anyhow!("{error:?}"))?);
-        Ok(())
+        self.write(vec![Op::Put { key, value: row.encode() }]).await
     }
 
     /// What handling an update would bring about.
-    pub(in crate::cli) async fn handle(&mut self, update: &Json, number: u64) -> anyhow::Result<Effects> {
+    pub(in crate::cli) async fn handle(&mut self, update: &Json, number: u64) -> anyhow::Result<Shown> {
         // So that the chats and people that it names are there to be asked about.
         self.simulator.raw_update(update.clone()).map(|_| ()).or_else(|error| match error {
             crate::simulator::Error::Unwanted => Ok(()),
@@ -142,13 +148,32 @@ impl Room {
         let raw = update.to_string();
         let lane = UpdateView::parse(&raw)?.lane(self.dispatcher.routes().key());
         let event = StoredEvent::Update(raw.into_bytes());
-        let rehearsed = self.dispatcher.rehearse(Scene { event, lane, number, now: unix_millis() }).await;
+        let (rest, attempt, now, played) = (Vec::new(), 1, unix_millis(), None);
+        let scene = Scene { event, rest, lane, number, attempt, now, played };
+        let rehearsed = self.dispatcher.rehearse(scene).await;
         drop(guard);
-        let mut calls = self.simulator.calls();
-        calls.retain(|call| call.number > self.last_call);
-        self.last_call = calls.last().map_or(self.last_call, |call| call.number);
-        let routes = self.dispatcher.routes();
-        Ok(Effects::of(rehearsed?, &routes, &self.store, self.bot, &calls, capture.take())?)
+        Ok(Shown::of(rehearsed?, &self.dispatcher.routes(), capture.take()))
+    }
+
+    /// Makes a run again. Answers with what it does now; with nothing where the plugin is not given the event any more.
+    pub(in crate::cli) async fn again(&self, note: &Note) -> anyhow::Result<Option<Note>> {
+        let rows = note.before.iter().map(|row| row.stored(note.bot, &note.plugin, &note.conversation));
+        let (keys, puts): (Vec<_>, Vec<_>) = rows.map(|(key, value)| (key.clone(), Op::Put { key, value })).unzip();
+        self.write(puts).await?;
+        let (event, rest) = note.what.stored(&note.plugin, note.conversation);
+        let played = Some(Played { observes: note.observes, asked: note.asked.clone() });
+        let (lane, number, attempt, now) = (note.lane, note.event, note.attempt, note.now);
+        let scene = Scene { event, rest, lane, number, attempt, now, played };
+        let rehearsed = self.dispatcher.rehearse(scene).await?;
+        self.write(keys.into_iter().map(|key| Op::Delete { key }).collect()).await?;
+        let is_it = |new: &Note| new.observes == note.observes && new.what == note.what;
+        Ok(rehearsed.notes.into_iter().find(is_it))
+    }
+
+    async fn write(&self, ops: Vec<Op>) -> anyhow::Result<()> {
+        let commit = Commit { ops, ..Commit::default() };
+        drop(self.store.commit(commit).await.map_err(|error| anyhow!("{error:?}"))?);
+        Ok(())
     }
 
     pub(in crate::cli) async fn close(self) -> anyhow::Result<()> {

@@ -82,6 +82,8 @@ impl Context {
         };
         loop {
             let guards = self.hot.lock(&contended).await;
+            // Of a run that is made again.
+            self.recorder.take(turn.number);
             let mut tx = Tx::new(&self.store);
             if tx.get(&job::head_key(self.bot, &turn.plugin, turn.id))?.is_none() {
                 // Cancelled, and its turn goes with the next look at the queue.
@@ -91,7 +93,7 @@ impl Context {
             let payload = tx.peek(&job::payload_key(self.bot, &turn.plugin, turn.id))?.unwrap_or_default();
             let mut conversation = head.conversation;
             conversation.chat = self.current_chat(&mut tx, conversation.chat)?;
-            let invocation = Invocation {
+            let mut invocation = Invocation {
                 id: turn.number,
                 attempt: head.attempts + 1,
                 now: unix_millis(),
@@ -101,6 +103,7 @@ impl Context {
                 bot: self.bot,
                 journal: self.journal(turn.number, false),
                 on_trial: version.is_on_trial(),
+                tape: self.tape(&plugin.name, false),
                 matched: Vec::new(),
                 event: plugin::Event::Job(plugin::Job {
                     id: turn.id,
@@ -118,6 +121,7 @@ impl Context {
                 began,
                 due: began + plugin.limits().jobs.budget.time,
             };
+            let begun = tx.savepoint();
             let report = plugin.run(&invocation, tx, self.outbound.clone());
             // Its own deadline comes first; this one is for a host that hangs.
             let Ok(report) = tokio::time::timeout_at(run.due + SLACK, report).await else {
@@ -127,6 +131,7 @@ impl Context {
                 );
                 return Ok(Err(Failure::hung(Some(run))));
             };
+            self.take_note(&mut invocation, plugin, false, begun, &report);
             if report.calls > 0 {
                 self.keep_journal(turn.number, false, invocation.journal.clone());
             }
@@ -152,6 +157,7 @@ impl Context {
             drop(guards);
             match result {
                 Ok(_) => {
+                    self.recorder.settle(turn.number, None);
                     count("done");
                     return Ok(Ok(()));
                 }
@@ -174,6 +180,7 @@ impl Context {
         seen: Bytes,
         failure: Failure,
     ) -> Result<JobEnd, store::Error> {
+        self.recorder.settle(turn.number, Some(&failure.reason));
         let key = job::head_key(self.bot, &turn.plugin, turn.id);
         let reads = vec![Read::Value { key: key.clone(), seen: Some(seen) }];
         head.begun = false;

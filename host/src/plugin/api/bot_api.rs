@@ -8,7 +8,8 @@ use serde::de::IgnoredAny;
 use super::{DESCRIBING, Host, StopOnDrop};
 use crate::clock::unix_millis;
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
-use crate::plugin::{Attachment, CallError, grants, reach};
+use crate::plugin::tape::NOT_ON_TAPE;
+use crate::plugin::{Answer, Attachment, CallError, grants, reach};
 use crate::store::rows::file::{self, Attached};
 use crate::store::rows::moved;
 use crate::store::rows::outbox::{Delivery, Fallback, OutboxRow, Priority, lane_prefix};
@@ -42,6 +43,24 @@ impl Host {
     async fn call_now(&mut self, method: String, params: String) -> Result<String, CallError> {
         self.permit(&method, &params)?;
         self.permit_chats(|| reach::chats_of(&method, &params))?;
+        let Some(tape) = self.run.as_ref().and_then(|run| run.tape.clone()) else {
+            return self.call_at_once(method, params).await;
+        };
+        let asked = (method.clone(), params.clone());
+        let answer = if tape.plays() {
+            match tape.play(&method, &params) {
+                Some(Answer::Result(result)) => Ok(result.text().to_owned()),
+                Some(Answer::Refused(error)) => Err(error),
+                _ => Err(CallError::Unreachable(NOT_ON_TAPE.to_owned())),
+            }
+        } else {
+            self.call_at_once(method, params).await
+        };
+        tape.record(&asked.0, &asked.1, (&answer).into());
+        answer
+    }
+
+    async fn call_at_once(&mut self, method: String, params: String) -> Result<String, CallError> {
         let plugin = &self.context.name;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         let tx = &mut run.tx;

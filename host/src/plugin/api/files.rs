@@ -17,7 +17,8 @@ use crate::files::{Draft, Fetched, Files, Pin};
 use crate::plugin::bindings::botyard::files::files as wit;
 use crate::plugin::bindings::botyard::telegram::bot_api::CallError as WitCallError;
 use crate::plugin::outbound::NO_FILES;
-use crate::plugin::{Attachment, CallError, grants};
+use crate::plugin::tape::NOT_ON_TAPE;
+use crate::plugin::{Attachment, CallError, Tape, grants};
 use crate::store::rows::file::{Attached, Hash};
 use crate::telegram::Refusal;
 use crate::whose;
@@ -170,6 +171,9 @@ impl Host {
     }
 
     async fn fetch(&mut self, file_id: String) -> Result<wit::Info, CallError> {
+        if self.run.as_ref().and_then(|run| run.tape.as_ref()).is_some_and(Tape::plays) {
+            return Err(CallError::Unreachable(NOT_ON_TAPE.to_owned()));
+        }
         let context = &self.context;
         grants::check(&context.name, &context.methods, &context.grants, "getFile").map_err(CallError::Denied)?;
         if file_id.is_empty() || file_id.len() > 1_024 {

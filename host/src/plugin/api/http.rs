@@ -7,9 +7,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::{DESCRIBING, Host, StopOnDrop};
 use crate::config::redaction::redact;
+use crate::plugin::Answer;
 use crate::plugin::bindings::botyard::http::client as wit;
 use crate::plugin::grants::Reach;
 use crate::plugin::http::{Budget, Error, Exchange, Request, Response};
+use crate::plugin::tape::NOT_ON_TAPE;
 use crate::whose;
 
 /// What is left of a run's time for making something of "not in time", at most.
@@ -24,6 +26,26 @@ impl wit::Host for Host {
 
 impl Host {
     async fn send_request(&mut self, request: Request) -> Result<Response, Error> {
+        let Some(tape) = self.run.as_ref().and_then(|run| run.tape.clone()) else {
+            return self.request_at_once(request).await;
+        };
+        let (what, how) = fingerprint(&request);
+        let answer = if tape.plays() {
+            match tape.play(&what, &how) {
+                Some(Answer::Response { status, headers, body, url }) => {
+                    Ok(Response { status, headers, body: body.bytes(), url })
+                }
+                Some(Answer::Failed(error)) => Err(error),
+                _ => Err(Error::Unreachable(NOT_ON_TAPE.to_owned())),
+            }
+        } else {
+            self.request_at_once(request).await
+        };
+        tape.record(&what, &how, (&answer).into());
+        answer
+    }
+
+    async fn request_at_once(&mut self, request: Request) -> Result<Response, Error> {
         let (context, client) = (Arc::clone(&self.context), self.http.clone());
         let limits = &context.limits;
         let run = self.run.as_mut().ok_or_else(|| Error::Denied(DESCRIBING.to_owned()))?;

@@ -8,7 +8,8 @@ use super::{
 const KIND: u8 = b'k';
 
 /// Whose value it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// The plugin's own.
     Plugin,
@@ -55,11 +56,18 @@ pub fn bot_prefix(bot: BotId) -> Vec<u8> {
     prefix(KIND, bot)
 }
 
+/// Every value of a plugin.
+#[must_use]
+pub fn plugin_prefix(bot: BotId, plugin: &PluginName) -> Vec<u8> {
+    let mut key = prefix(KIND, bot);
+    push_plugin(&mut key, plugin);
+    key
+}
+
 /// Every value of a plugin in a scope; the plugin's key follows.
 #[must_use]
 pub fn scope_prefix(bot: BotId, plugin: &PluginName, scope: Scope) -> Vec<u8> {
-    let mut key = prefix(KIND, bot);
-    push_plugin(&mut key, plugin);
+    let mut key = plugin_prefix(bot, plugin);
     let (tag, id) = match scope {
         Scope::Plugin => (0, 0),
         Scope::Chat(chat) => (1, chat.0),

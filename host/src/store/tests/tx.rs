@@ -104,6 +104,32 @@ fn a_rolled_back_part_leaves_nothing() {
     assert_eq!(store.scan_prefix(b"n", 9).unwrap()[0].1, "kept");
 }
 
+#[test]
+fn what_was_read_and_what_was_written_since_can_be_told() {
+    let (_dir, path) = room();
+    let store = Store::open(&path).unwrap();
+    store.commit_blocking(ops([put("a", "1"), put("b", "1"), put("c", "1"), put("m", "1")])).unwrap();
+    let mut tx = Tx::new(&store);
+    tx.get(b"m").unwrap();
+    tx.get(b"none").unwrap();
+    all(&mut tx, b"a", b"c", 9);
+    tx.put(b"a".to_vec(), b"2".to_vec());
+    tx.append(b"n".to_vec(), b"before".to_vec());
+    let start = tx.savepoint();
+    tx.put(b"x".to_vec(), b"8".to_vec());
+    tx.put(b"x".to_vec(), b"9".to_vec());
+    tx.delete(b"b".to_vec());
+    tx.append(b"n".to_vec(), b"after".to_vec());
+    let mut seen: Vec<_> = tx.seen().map(|(key, _)| String::from_utf8_lossy(key).into_owned()).collect();
+    seen.sort();
+    assert_eq!(seen, ["a", "b", "m"]);
+    let append = Op::Append { prefix: b"n".to_vec(), value: b"after".to_vec() };
+    let expected = [Op::Delete { key: b"b".to_vec() }, put("x", "9"), append];
+    assert_eq!(format!("{:?}", tx.written_since(start)), format!("{expected:?}"));
+    tx.roll_back(start);
+    assert!(tx.written_since(start).is_empty());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
     /// With any writes over any rows, and pages of any length, a range is that of a map with the same writes.

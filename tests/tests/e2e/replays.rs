@@ -1,0 +1,131 @@
+//! What runs are written down, and made again with another build.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use botyard::simulator::{ALICE, BOTIR};
+use botyard_tests::{Host, guest, host_program};
+use serde_json::Value;
+
+use super::operator::botyard;
+use super::support::{ask, builder, simulator};
+
+/// Begins to record; the file has its first line when it listens.
+fn record(host: &Host, file: &Path, more: &[&str]) -> Child {
+    let recording = Command::new(host_program())
+        .args(["record", "--out"])
+        .arg(file)
+        .args(more)
+        .arg("--config")
+        .arg(host.config_file())
+        .env("TEST_TOKEN", "4242:another-secret-of-the-same-bot-that-nobody-sees")
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while std::fs::metadata(file).map_or(0, |file| file.len()) == 0 {
+        assert!(Instant::now() < deadline, "nothing is recorded");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    recording
+}
+
+fn notes(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).expect("it is there");
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("each line is JSON"));
+    lines.filter_map(|line| line.get("note").cloned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_is_played_again_and_shows_what_another_build_does() {
+    let simulator = simulator().await;
+    let host = builder(&simulator)
+        .plugin("versioned", &guest("versioned_a"), "secrets = { key = \"hush-hush-secret\" }")
+        .plugin("calls", &guest("calls"), "priority = 9")
+        .start();
+    assert_eq!(ask(&simulator, ALICE, "/step").await, "1: step 1");
+    let file = host.folder().join("all.jsonl");
+    let mut recording = record(&host, &file, &["--runs", "4"]);
+    for (chat, text, answer) in [
+        (ALICE, "/step", "1: step 2"),
+        (BOTIR, "the key is hush-hush-secret", "1: the key is hush-hush-secret"),
+        (ALICE, "/me", "I am botyard_bot"),
+        (ALICE, "/step", "1: step 3"),
+    ] {
+        assert_eq!(ask(&simulator, chat, text).await, answer);
+    }
+    assert!(recording.wait().expect("it ends").success());
+
+    let text = std::fs::read_to_string(&file).expect("it is there");
+    assert!(!text.contains("hush-hush") && !text.contains("another-secret"), "{text}");
+    let mode = std::fs::metadata(&file).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "people's messages are for the owner's eyes");
+    let all = notes(&file);
+    let plugins: Vec<_> = all.iter().map(|note| note["plugin"].as_str().unwrap_or_default()).collect();
+    assert_eq!(plugins, ["versioned", "versioned", "calls", "versioned"]);
+    assert_eq!(all[0]["before"][0]["state"]["value"]["json"]["Walking"]["steps"], 1, "{}", all[0]);
+    assert_eq!(all[0]["effects"]["states"][0]["after"]["value"]["Walking"]["steps"], 2);
+    assert_eq!(all[2]["asked"][0]["answer"]["result"]["json"]["username"], "botyard_bot", "{}", all[2]);
+
+    // The host goes on: a replay needs nothing of it.
+    let path = file.display().to_string();
+    let replay = |plugin: &str, build: &str, more: &[&str]| {
+        let wasm = guest(build).display().to_string();
+        botyard(&host, &[&["replay", &path, "--against", &wasm, "--plugin", plugin], more].concat())
+    };
+    let (code, out, errors) = replay("versioned", "versioned_a", &[]);
+    assert!(code == Some(0) && out.contains("3 runs of versioned, all as recorded"), "{out}{errors}");
+    // What Telegram said then is said again.
+    let (code, out, errors) = replay("calls", "calls", &[]);
+    assert!(code == Some(0) && out.contains("1 runs of calls, all as recorded"), "{out}{errors}");
+
+    let (code, out, errors) = replay("versioned", "versioned_b", &["--json"]);
+    assert_eq!(code, Some(1), "{out}{errors}");
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((&report["runs"], &report["different"]), (&3.into(), &3.into()), "{report}");
+    let lines = |place: usize| {
+        let lines = report["differences"][place]["lines"].as_array().expect("a list").clone();
+        lines.iter().map(|line| format!("{} {}", line[0], line[1])).collect::<Vec<_>>().join("\n")
+    };
+    // The second begins where the first began then, and not where the new build would have left it.
+    for (place, then, now) in [
+        (0, "1: step 2", "2: step 2, carried over"),
+        (1, "1: the key is [hidden]", "2: the key is [hidden]"),
+        (2, "1: step 3", "2: step 3, carried over"),
+    ] {
+        let lines = lines(place);
+        assert!(lines.contains("\"gone\"") && lines.contains(then), "{lines}");
+        assert!(lines.contains("\"new\"") && lines.contains(now), "{lines}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_ends_with_the_host_and_a_broken_one_is_refused() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator).plugin("calls", &guest("calls"), "").start();
+    let file = host.folder().join("calls.jsonl");
+    let mut recording = record(&host, &file, &["--plugin", "calls"]);
+    assert_eq!(ask(&simulator, ALICE, "/me").await, "I am botyard_bot");
+    let path = file.display().to_string();
+    let (code, _, errors) = botyard(&host, &["record", "--out", &path]);
+    assert!(code == Some(2) && errors.contains("is there already"), "{errors}");
+    let (code, _, errors) = botyard(&host, &["record", "--out", "x.jsonl", "--plugin", "call"]);
+    assert!(code == Some(2) && errors.contains("no plugin `call`"), "{errors}");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while notes(&file).is_empty() {
+        assert!(Instant::now() < deadline, "the run is not recorded");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    host.stop();
+    assert!(recording.wait().expect("it ends").success());
+
+    let text = std::fs::read_to_string(&file).expect("it is there");
+    std::fs::write(&file, text.split_at(text.len() - 9).0).expect("writable");
+    let wasm = guest("calls").display().to_string();
+    let (code, _, errors) = botyard(&host, &["replay", &path, "--against", &wasm]);
+    assert!(code == Some(2) && errors.contains("calls.jsonl:2: is no line of a recording"), "{code:?} {errors}");
+    let (code, _, errors) = botyard(&host, &["replay", &path, "--against", "none.wasm"]);
+    assert!(code == Some(2) && errors.contains("there is no file none.wasm"), "{code:?} {errors}");
+}
