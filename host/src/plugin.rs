@@ -9,6 +9,7 @@
 //! away, its effects are rolled back, and the [`RunError`] says what happened. Versions are values: a reload
 //! makes a new [`Plugin`], and the old one is gone when its last run ends.
 
+mod allowance;
 mod api;
 mod bindings;
 mod cache;
@@ -27,13 +28,14 @@ mod run;
 mod tests;
 mod version;
 
+pub use allowance::Queued;
 pub use bindings::botyard::types::types::{Album, Command, Event, State, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::read_file;
 pub use grants::{Broadcasting, Grants};
 pub use http::HttpClient;
 pub use journal::Journal;
-pub use limits::{Limits, MEMORY_CAP};
+pub use limits::{Limit, Limits, MEMORY_CAP};
 pub use manifest::{CommandHelp, Filter, Manifest, Schedule};
 pub use outbound::{Attachment, CallError, Outbound};
 pub use run::{Invocation, RunError, RunReport, Verdict};

@@ -26,7 +26,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::chats::Chats;
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, Lane, PluginName};
 use crate::files::Files;
 use crate::store::rows::outbox::Priority;
 use crate::store::rows::unknown::UnknownRow;
@@ -131,6 +131,8 @@ struct Inbox {
     unknown: Vec<UnknownRow>,
     /// Something else is wanted of broadcasts.
     broadcasts: bool,
+    /// New limits for plugins' broadcasts.
+    shares: Option<BTreeMap<PluginName, u32>>,
     /// How many calls with an unknown outcome the operator has removed.
     unknown_dropped: u64,
     settings: SendSettings,
@@ -169,6 +171,7 @@ impl Sender {
             actions: Vec::new(),
             unknown: Vec::new(),
             broadcasts: false,
+            shares: None,
             unknown_dropped: 0,
             settings,
             closed: false,
@@ -218,6 +221,12 @@ impl Sender {
     /// Tells that so many calls with an unknown outcome were looked after and removed. Never blocks.
     pub fn unknown_dropped(&self, count: u64) {
         self.shared.inbox().unknown_dropped += count;
+        self.shared.wake.notify_one();
+    }
+
+    /// How many recipients the broadcasts of each of these plugins may reach in a minute; 0 for no limit.
+    pub fn limit_bulk(&self, most: BTreeMap<PluginName, u32>) {
+        self.shared.inbox().shares = Some(most);
         self.shared.wake.notify_one();
     }
 

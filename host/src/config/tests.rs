@@ -82,7 +82,8 @@ fn every_key_is_read() {
             secrets = { pay = { env = "PAY_KEY" } }
             grants = { methods = ["sendMessage", "answer*", "*"], broadcast = "paid", http = ["https://api.pay.example:8443"] }
             limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B",
-                upload = "1GiB", download = "0B", http_bytes = "3MiB", http_calls = 4, http_per_minute = 5 }
+                upload = "1GiB", download = "0B", http_bytes = "3MiB", http_calls = 4, http_per_minute = 5,
+                calls_per_minute = 8, bulk_per_minute = 0, log_per_minute = "9KiB", http_bytes_per_minute = "10MiB" }
         "#,
         [("PAY_KEY", "hunter22\n"), ("BOTYARD__BOT__TOKEN", "{ env = \"BOT_TOKEN\" }")],
     )
@@ -121,12 +122,16 @@ fn every_key_is_read() {
             state: 1024,
             value: 2048,
             calls: 7,
+            calls_per_minute: 8,
+            bulk_per_minute: 0,
             log: 0,
+            log_per_minute: 9 << 10,
             upload: 1 << 30,
             download: 0,
             http_bytes: 3 << 20,
             http_calls: 4,
             http_per_minute: 5,
+            http_bytes_per_minute: 10 << 20,
         }
     );
     assert_eq!(config.warnings, []);

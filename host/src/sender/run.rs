@@ -180,6 +180,9 @@ impl Loop<'_> {
             let mut inbox = self.shared.inbox();
             let actions = std::mem::take(&mut inbox.actions);
             let broadcasts = std::mem::take(&mut inbox.broadcasts);
+            if let Some(most) = inbox.shares.take() {
+                self.broadcasts.share(most);
+            }
             self.ledger.dropped(std::mem::take(&mut inbox.unknown_dropped));
             let (committed, direct) = (std::mem::take(&mut inbox.committed), std::mem::take(&mut inbox.direct));
             (committed, direct, actions, std::mem::take(&mut inbox.unknown), inbox.settings, broadcasts)

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tokio::time::Instant;
 
 use super::super::schedule::Schedule;
-use super::{AT_A_TIME, Broadcasts, IN_HAND, Job, MOST_OPEN, Open, Place, hand, known, lane, unreadable};
+use super::{AT_A_TIME, Broadcasts, IN_HAND, Job, MOST_OPEN, Open, Place, hand, known, lane, park, unreadable};
 use crate::domain::{ChatId, Lane};
 use crate::store::rows::broadcast::{self as rows, Cursor, FailureKind, OpenRow, Recipient, To};
 use crate::store::{self, Op};
@@ -24,11 +24,14 @@ impl Broadcasts {
         while let Some(Reverse((at, number))) = job.parked.peek().copied().filter(|Reverse((at, _))| *at <= now) {
             job.parked.pop();
             if job.open.get(&number).is_some_and(|open| open.place == Place::Parked(at)) {
-                hand(id, job, number, &self.chats, schedule, now);
+                match self.shares.wait(&job.head.owner, now) {
+                    Some(ready) => park(job, number, ready),
+                    None => hand(id, job, number, &self.chats, schedule, now),
+                }
             }
         }
         let mut taken = 0;
-        while job.in_lanes < IN_HAND && job.open.len() < MOST_OPEN {
+        while job.in_lanes < IN_HAND && job.open.len() < MOST_OPEN && self.shares.wait(&job.head.owner, now).is_none() {
             if taken == AT_A_TIME {
                 self.busy = true;
                 break;
