@@ -14,6 +14,7 @@ mod exit;
 mod hand;
 mod inspect;
 mod logging;
+mod outbox;
 mod plugin;
 mod run;
 mod store;
@@ -81,6 +82,7 @@ enum Command {
     Broadcast(broadcast::Broadcast),
     Dead(dead::Dead),
     Chats(chats::Chats),
+    Outbox(outbox::Outbox),
     Store(store::Store),
     Unknown(unknown::Unknown),
     Webhook(webhook::Webhook),
@@ -140,6 +142,7 @@ pub fn main() -> ExitCode {
         Command::Broadcast(broadcast) => broadcast.run(),
         Command::Dead(dead) => dead.run(),
         Command::Chats(chats) => chats.run(),
+        Command::Outbox(outbox) => outbox.run(),
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
         Command::Webhook(webhook) => webhook.run(),

@@ -1,5 +1,5 @@
-//! What an operator does by hand to what is stored for a bot: to dead letters, paused plugins, chats, broadcasts, and
-//! calls with an unknown end.
+//! What an operator does by hand to what is stored for a bot: to dead letters, paused plugins, chats, broadcasts, calls
+//! that wait and those with an unknown end.
 //!
 //! The same functions serve the running host, behind the admin address, and a stopped store, behind the command line;
 //! what they answer with is JSON as it stands. Each change is one commit that checks what it rests on, so that two
@@ -8,6 +8,7 @@
 mod broadcast;
 mod chats;
 mod dead;
+mod outbox;
 mod paused;
 mod private;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use crate::store::{self, Store};
 pub use self::broadcast::{AT_A_TIME, Audience, Begun, Broadcast, Change, Draft, Missed, MissedPage, Problem};
 pub use self::chats::{ChatEntry, ChatList, Reach};
 pub use self::dead::{Letter, List, Summary};
+pub use self::outbox::{Cancel, Outbox, Waiting, WaitingCall};
 pub use self::unknown::{UnknownCall, UnknownList};
 
 /// What can be done to one bot's part of a store. Cheap to clone.

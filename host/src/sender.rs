@@ -46,6 +46,7 @@ mod edits;
 mod floods;
 mod ledger;
 mod outbound;
+mod outbox;
 mod run;
 mod schedule;
 #[cfg(test)]
@@ -55,6 +56,7 @@ mod weight;
 
 pub use acknowledge::{METHOD, acknowledgement};
 pub use action::is_chat_action;
+pub use outbox::{Cancelled, LaneView};
 use action::{Action, Reply};
 use backlog::Waiting;
 use direct::Direct;
@@ -131,6 +133,8 @@ struct Inbox {
     unknown: Vec<UnknownRow>,
     /// Something else is wanted of broadcasts.
     broadcasts: bool,
+    /// What an operator asks of calls that wait.
+    questions: Vec<outbox::Question>,
     /// New limits for plugins' broadcasts.
     shares: Option<BTreeMap<PluginName, u32>>,
     /// How many calls with an unknown outcome the operator has removed.
@@ -171,6 +175,7 @@ impl Sender {
             actions: Vec::new(),
             unknown: Vec::new(),
             broadcasts: false,
+            questions: Vec::new(),
             shares: None,
             unknown_dropped: 0,
             settings,
@@ -204,6 +209,7 @@ impl Sender {
         inbox.closed = true;
         inbox.direct.clear();
         inbox.actions.clear();
+        inbox.questions.clear();
     }
 
     /// Tells of rows that are durable now, those of a lane in order. Never blocks.

@@ -13,6 +13,7 @@
 //! - `GET /api/chats?limit=…&after=…&reach=…`
 //! - `GET /api/summary`: in numbers
 //! - `/api/broadcasts…`, `/api/reach`, `/api/unknown…`: see `broadcasts`
+//! - `/api/outbox…`: see `outbox`
 //! - `POST /api/webhook/set`
 //! - `GET /api/plugins`, `GET /api/plugins/{name}/versions`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`,
 //!   `…/disable`, `…/enable`, `…/rollback?to=…`
@@ -33,6 +34,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::bots::{BotStatus, Bots};
 use super::broadcasts;
+use super::outbox;
 use super::plugins::{self, Order};
 use crate::clock::unix_millis;
 use crate::domain::{BotId, ChatId};
@@ -132,6 +134,7 @@ pub(super) fn routes(shared: Shared) -> Router {
         .route("/api/plugins/{name}/{action}", post(plugins::change))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .merge(broadcasts::routes())
+        .merge(outbox::routes())
         .layer(middleware::from_fn(only_this_machine))
         .with_state(shared)
 }
