@@ -16,6 +16,7 @@ mod e2e {
     mod crash;
     mod files;
     mod floods;
+    mod limits;
     mod load;
     mod misbehaviour;
     mod operator;

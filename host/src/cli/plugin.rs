@@ -33,7 +33,11 @@ pub(super) struct Plugin {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// List them in the order in which they are asked
-    List,
+    List {
+        /// Their limits instead
+        #[arg(long)]
+        limits: bool,
+    },
     /// Load a plugin's file again, changed or not
     ///
     /// What does not load changes nothing: the version that serves goes on.
@@ -91,7 +95,10 @@ impl Plugin {
         let json = self.json;
         hand::block_on(async {
             match self.action {
-                Action::List => print(json, &Running::on(&config).await?.plugins().await?, |list| listed(list)),
+                Action::List { limits } => {
+                    let shown = if limits { limited } else { listed };
+                    print(json, &Running::on(&config).await?.plugins().await?, |list| shown(list))
+                }
                 Action::Reload { name } => {
                     let status = Running::on(&config).await?.change_plugin(&name, "reload").await?;
                     print(json, &status, |status| format!("`{name}` is loaded: version {}\n", status.version))
@@ -189,6 +196,15 @@ fn listed(list: &[PluginStatus]) -> String {
         })
         .collect();
     table(["NAME", "VERSION", "ITS OWN", "PRIORITY", "SINCE (UTC)", "STATE"], &rows)
+}
+
+fn limited(list: &[PluginStatus]) -> String {
+    let of = |plugin: &PluginStatus| {
+        let row = |(key, limit): (&String, &String)| [plugin.name.clone(), key.clone(), limit.clone()];
+        plugin.limits.iter().map(row).collect::<Vec<_>>()
+    };
+    let rows: Vec<[String; 3]> = list.iter().flat_map(of).collect();
+    table(["NAME", "LIMIT", "VALUE"], &rows)
 }
 
 fn kept(list: &[KeptVersion]) -> String {

@@ -162,6 +162,39 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// By their keys, as they could stand in `bot.toml`.
+    #[must_use]
+    pub fn shown(&self) -> BTreeMap<&'static str, String> {
+        let time = |time: Duration| format!("{time:?}");
+        BTreeMap::from([
+            ("memory", bytes(self.memory)),
+            ("cpu", time(self.cpu)),
+            ("time", time(self.time)),
+            ("state", bytes(self.state)),
+            ("value", bytes(self.value)),
+            ("calls", self.calls.to_string()),
+            ("calls_per_minute", self.calls_per_minute.to_string()),
+            ("bulk_per_minute", self.bulk_per_minute.to_string()),
+            ("log", bytes(self.log)),
+            ("log_per_minute", bytes(self.log_per_minute)),
+            ("upload", bytes(self.upload)),
+            ("download", bytes(self.download)),
+            ("http_bytes", bytes(self.http_bytes)),
+            ("http_calls", self.http_calls.to_string()),
+            ("http_per_minute", self.http_per_minute.to_string()),
+            ("http_bytes_per_minute", bytes(self.http_bytes_per_minute)),
+        ])
+    }
+}
+
+/// In the largest unit that has no fraction.
+fn bytes(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let whole = units.into_iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
+    whole.map_or_else(|| format!("{bytes}B"), |(shift, unit)| format!("{}{unit}", bytes >> shift))
+}
+
 pub(super) fn read_all(mut section: Reader<'_>, bots: &[BotName]) -> BTreeMap<PluginName, Plugin> {
     let mut plugins = BTreeMap::new();
     for (name, origin, node) in section.entries() {

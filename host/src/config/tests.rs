@@ -533,3 +533,26 @@ fn files_with_secrets_are_part_of_the_configuration() {
     let config = good(&format!("[bot]\ntoken = {{ file = {:?} }}", file.display().to_string()));
     assert_eq!(config.files, [file]);
 }
+
+#[test]
+fn every_limit_is_shown_and_stands_in_the_table_of_the_documentation() {
+    let limits = Limits { memory: 1 << 30, state: 3 << 10, value: 1_500, log: 0, ..Limits::default() };
+    let shown = limits.shown();
+    for (key, value) in [
+        ("memory", "1GiB"),
+        ("state", "3KiB"),
+        ("value", "1500B"),
+        ("log", "0B"),
+        ("cpu", "200ms"),
+        ("time", "30s"),
+        ("calls_per_minute", "60000"),
+        ("http_bytes_per_minute", "64MiB"),
+    ] {
+        assert_eq!(shown[key], value, "{key}");
+    }
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operating.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let in_table = |key: &str| docs.contains(&format!("| `{key}` | {} |", Limits::default().shown()[key]));
+    let missing: Vec<_> = shown.keys().filter(|key| !in_table(key)).collect();
+    assert!(missing.is_empty(), "not in docs/operating.md with their defaults: {missing:?}");
+}
