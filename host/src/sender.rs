@@ -56,11 +56,11 @@ mod weight;
 
 pub use acknowledge::{METHOD, acknowledgement};
 pub use action::is_chat_action;
-pub use outbox::{Cancelled, LaneView};
 use action::{Action, Reply};
 use backlog::Waiting;
 use direct::Direct;
 use downloads::Downloads;
+pub use outbox::{Cancelled, LaneView};
 use uploads::Uploads;
 
 /// How long one attempt may take, from connecting to the answer's last byte. Slower than Telegram gets in a

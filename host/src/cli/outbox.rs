@@ -200,7 +200,8 @@ fn is_confirmed(count: usize, chat: Option<&str>) -> anyhow::Result<bool> {
         (None, n) => format!("these {n} calls"),
     };
     if !io::stdin().is_terminal() {
-        let message = format!("this cancels {what} for good, and there is no terminal to ask on; say --yes if you mean it");
+        let message =
+            format!("this cancels {what} for good, and there is no terminal to ask on; say --yes if you mean it");
         return Err(WrongArgument(message).into());
     }
     let mut out = io::stderr().lock();

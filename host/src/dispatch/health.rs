@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Notice;
+use super::age;
 use super::breaker::Breaker;
 use super::claims::Run;
 use super::routes::Version;
 use super::run::{Context, Failure, Head, Outcome, millis};
 use super::trial::Ended;
-use super::age;
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::domain::PluginName;

@@ -296,7 +296,9 @@ impl Hop {
         if request.body.len() as u64 > most_bytes {
             let size = request.body.len();
             let place = Limit::HttpBytes.hit(plugin);
-            return Err(Error::Limited(format!("the request has {size} bytes; at most {most_bytes} are sent: {place}")));
+            return Err(Error::Limited(format!(
+                "the request has {size} bytes; at most {most_bytes} are sent: {place}"
+            )));
         }
         // Its text may hold a secret.
         let mut url = Url::parse(&request.url).map_err(|error| invalid(format!("the URL is not valid: {error}")))?;

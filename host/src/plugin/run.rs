@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wasmtime::{Store, Trap, WasmBacktrace};
 
-use super::api::{Host, HostFailed, Run, put_state, read_state, shorten};
 use super::allowance::Queued;
+use super::api::{Host, HostFailed, Run, put_state, read_state, shorten};
 use super::bindings::PluginPre;
 use super::bindings::botyard::types::types::{self as wire, State};
 use super::bindings::exports::botyard::plugin::handler as exported;
@@ -207,7 +207,9 @@ impl Plugin {
         } else {
             tx.roll_back(start);
         }
-        if let Some(limit @ (Limit::Cpu | Limit::Time | Limit::Memory)) = result.as_ref().err().and_then(RunError::limit) {
+        if let Some(limit @ (Limit::Cpu | Limit::Time | Limit::Memory)) =
+            result.as_ref().err().and_then(RunError::limit)
+        {
             limit.count(&self.name);
         }
         RunReport { tx, result, cpu: meter.spent(), calls: calls + requests }

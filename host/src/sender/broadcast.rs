@@ -180,7 +180,16 @@ pub(super) fn lane(to: &Recipient) -> Lane {
 
 impl Broadcasts {
     pub(super) fn new(store: Store, bot: BotId, process: u64, chats: Chats) -> Self {
-        Self { store, bot, process, chats, jobs: BTreeMap::new(), shares: Default::default(), waste: VecDeque::new(), busy: true }
+        Self {
+            store,
+            bot,
+            process,
+            chats,
+            jobs: BTreeMap::new(),
+            shares: Default::default(),
+            waste: VecDeque::new(),
+            busy: true,
+        }
     }
 
     /// Takes recipients from the lists, puts those into their lanes whose time has come, ends what is over. What the
@@ -277,6 +286,7 @@ impl Broadcasts {
         now: Instant,
         ops: &mut Vec<Op>,
     ) {
+        let fate = self.once(cast.job, fate);
         let Some(job) = self.jobs.get_mut(&cast.job) else { return };
         let Some(open) = job.open.get(&cast.number) else { return };
         let (to, key) = (open.to.clone(), rows::open_key(self.bot, cast.job, cast.number));

@@ -20,9 +20,9 @@ mod tests;
 use serde_json::{Map, Value};
 
 pub(super) use html::{reference, tag_length};
-use parts::{MOST_ENTITIES, is_readable};
 pub(super) use parts::units;
 pub(crate) use parts::{Limits, Markup, Part, parts};
+use parts::{MOST_ENTITIES, is_readable};
 
 /// Parameters that the messages after the first share with it: where they go, and how.
 const SHARED: [&str; 9] = [

@@ -44,8 +44,7 @@ async fn a_plugin_that_has_used_up_its_calls_is_waited_for_and_not_blamed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_alone_wants_more_calls_than_there_ever_are_ends_with_the_line_to_change() {
     let simulator = simulator().await;
-    let mut host =
-        builder(&simulator).plugin("sends", &guest("sends"), "limits = { calls_per_minute = 3 }").start();
+    let mut host = builder(&simulator).plugin("sends", &guest("sends"), "limits = { calls_per_minute = 3 }").start();
     simulator.user_says(ALICE, ALICE, "/edits 5").expect("a chat");
     host.wait_until("a dead letter", |host| events(host, "dead") >= 1.0);
     assert!(host.stop().status.success());

@@ -7,8 +7,8 @@ use serde::de::IgnoredAny;
 
 use super::{DESCRIBING, Host, Run, StopOnDrop};
 use crate::clock::unix_millis;
-use crate::plugin::bindings::botyard::telegram::bot_api as wit;
 use crate::plugin::allowance::Short;
+use crate::plugin::bindings::botyard::telegram::bot_api as wit;
 use crate::plugin::version::Context;
 use crate::plugin::{Attachment, CallError, Limit, grants};
 use crate::store::rows::file::{self, Attached};

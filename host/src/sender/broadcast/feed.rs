@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use tokio::time::Instant;
 
 use super::super::schedule::Schedule;
+use super::fate::Fate;
 use super::{AT_A_TIME, Broadcasts, IN_HAND, Job, MOST_OPEN, Open, Place, hand, known, lane, park, unreadable};
 use crate::domain::{ChatId, Lane};
 use crate::store::rows::broadcast::{self as rows, Cursor, FailureKind, OpenRow, Recipient, To};
@@ -106,6 +107,16 @@ impl Broadcasts {
                 Ok(Some((to, is_gone.then_some(GONE))))
             }
         }
+    }
+
+    /// A group that turns out to be a supergroup that is in the list too gets it there, and only there.
+    pub(super) fn once(&mut self, id: u64, fate: Fate) -> Fate {
+        let Fate::Moved(chat) = fate else { return fate };
+        let Some(mut job) = self.jobs.remove(&id) else { return fate };
+        // What can't be read is found out when the broadcast is fed.
+        let is_listed = self.is_listed(id, &mut job, chat).unwrap_or(false);
+        self.jobs.insert(id, job);
+        if is_listed { Fate::Failed(FailureKind::Gone) } else { fate }
     }
 
     /// True if the list has this chat by its id, taken already or not. Pieces stay until the end for this.

@@ -324,6 +324,26 @@ async fn who_is_listed_by_an_old_id_gets_it_once_in_his_new_place() {
     }
 }
 
+/// Nobody has told the host before Telegram refuses the old id.
+#[tokio::test(start_paused = true)]
+async fn who_is_listed_by_both_ids_gets_it_once_also_where_the_move_is_only_learned_then() {
+    for list in [[-5, -1_005], [-1_005, -5]] {
+        let bench = bench(UNLIMITED, |_, params, _| match params["chat_id"].as_i64() {
+            Some(-5) => answer(
+                400,
+                json!({ "ok": false, "error_code": 400, "parameters": { "migrate_to_chat_id": -1_005 },
+                    "description": "Bad Request: group chat was upgraded to a supergroup chat" }),
+            ),
+            _ => ok(),
+        });
+        bench.start();
+        bench.broadcast(list, |_| ());
+        let progress = bench.ended().await;
+        assert_eq!((progress.sent, progress.gone), (1, 1), "{list:?}");
+        assert_eq!(bench.news().get(&-1_005), Some(&1), "{list:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_broadcast_keeps_to_the_pace_of_a_group_that_has_moved() {
     const SUPER: i64 = -1_000_000_000_005;

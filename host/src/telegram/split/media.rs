@@ -35,7 +35,8 @@ pub(super) fn split(method: &str, params: &str, or_plain: bool) -> Option<Vec<(S
     let shared = shared(&first);
     let (mut rest, mut has_changed) = (Vec::new(), false);
     for item in items {
-        let (Some(text), Some(markup)) = (item.get("caption").and_then(Value::as_str), Markup::of(item.get("parse_mode")))
+        let (Some(text), Some(markup)) =
+            (item.get("caption").and_then(Value::as_str), Markup::of(item.get("parse_mode")))
         else {
             continue;
         };
@@ -69,4 +70,3 @@ pub(super) fn split(method: &str, params: &str, or_plain: bool) -> Option<Vec<(S
     first.insert("media".to_owned(), media);
     Some(std::iter::once((method.to_owned(), first)).chain(rest).collect())
 }
-

@@ -230,11 +230,13 @@ fn no_message_has_more_entities_than_telegram_takes() {
     ] {
         let found = calls("sendMessage", json!({ "chat_id": 7, "text": text, "parse_mode": parse_mode }));
         assert_eq!(found.len(), messages, "{parse_mode} {text:.20}");
-        let marks = |text: &str| text.matches("<b>").count() + text.matches("<i>").count() + text.matches('*').count() / 2;
+        let marks =
+            |text: &str| text.matches("<b>").count() + text.matches("<i>").count() + text.matches('*').count() / 2;
         let counts = found.iter().map(|(_, params)| marks(params["text"].as_str().unwrap()));
         assert!(counts.clone().all(|count| (1..=100).contains(&count)), "{:?}", counts.collect::<Vec<_>>());
     }
-    let entities = |n: usize| (0..n).map(|at| json!({ "type": "bold", "offset": 2 * at, "length": 1 })).collect::<Vec<_>>();
+    let entities =
+        |n: usize| (0..n).map(|at| json!({ "type": "bold", "offset": 2 * at, "length": 1 })).collect::<Vec<_>>();
     let text = "a ".repeat(130);
     assert_eq!(calls("sendMessage", json!({ "chat_id": 7, "text": text, "entities": entities(100) })), []);
     let found = calls("sendMessage", json!({ "chat_id": 7, "text": text, "entities": entities(130) }));
@@ -261,9 +263,12 @@ fn captions_of_albums_go_on_as_messages_in_their_order() {
         let found = calls("sendMediaGroup", album(media));
         let methods: Vec<_> = found.iter().map(|(method, _)| method.as_str()).collect();
         assert_eq!(methods, ["sendMediaGroup", "sendMessage", "sendMessage"]);
-        let captions: Vec<_> = found[0].1["media"].as_array().unwrap().iter().map(|item| item["caption"].as_str().unwrap()).collect();
+        let captions: Vec<_> =
+            found[0].1["media"].as_array().unwrap().iter().map(|item| item["caption"].as_str().unwrap()).collect();
         assert!(captions.iter().all(|caption| units(caption) <= 1024) && captions[1] == short);
-        for (rest, (caption, whole)) in found[1..].iter().zip([(captions[0], long("one")), (captions[2], long("three"))]) {
+        for (rest, (caption, whole)) in
+            found[1..].iter().zip([(captions[0], long("one")), (captions[2], long("three"))])
+        {
             assert_eq!(format!("{caption}{}", rest.1["text"].as_str().unwrap()), whole);
             assert_eq!((&rest.1["chat_id"], &rest.1["message_thread_id"]), (&json!(7), &json!(3)));
             assert_eq!((rest.1.get("media"), rest.1.get("reply_parameters")), (None, None));
@@ -272,7 +277,8 @@ fn captions_of_albums_go_on_as_messages_in_their_order() {
     assert_eq!(calls("sendMediaGroup", album(json!([item(short), item(short)]))), []);
     assert_eq!(calls("sendMediaGroup", json!({ "media": [item(&long("x"))] })), [], "nowhere to go");
 
-    let html = json!({ "type": "photo", "media": "id", "caption": format!("<b>{}</b>", long("bbbb")), "parse_mode": "HTML" });
+    let html =
+        json!({ "type": "photo", "media": "id", "caption": format!("<b>{}</b>", long("bbbb")), "parse_mode": "HTML" });
     let edit = json!({ "chat_id": 7, "message_id": 5, "media": html, "reply_markup": {} });
     let [first, second] = &calls("editMessageMedia", edit)[..] else { panic!() };
     assert_eq!((first.1["media"]["type"].as_str(), first.1.get("reply_markup")), (Some("photo"), None));
