@@ -9,6 +9,7 @@ mod api;
 mod bots;
 mod broadcasts;
 pub mod metrics;
+mod outbox;
 mod page;
 mod plugins;
 mod readiness;

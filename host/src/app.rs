@@ -26,7 +26,7 @@ use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
 use tokio::sync::{mpsc, watch};
 
-use self::bot::{Parts, allowed_updates, send_settings};
+use self::bot::{Parts, allowed_updates, bulk_limits, send_settings};
 use self::bots::Bots;
 use self::lease::Lease;
 use self::live::Watch;

@@ -22,6 +22,7 @@ mod inspect;
 mod jobs;
 mod logging;
 mod new;
+mod outbox;
 mod plugin;
 mod record;
 mod replay;
@@ -109,6 +110,7 @@ enum Command {
     Chats(chats::Chats),
     Jobs(jobs::Jobs),
     State(state::State),
+    Outbox(outbox::Outbox),
     Store(store::Store),
     Unknown(unknown::Unknown),
     Webhook(webhook::Webhook),
@@ -213,6 +215,7 @@ pub fn main() -> ExitCode {
         Command::Chats(chats) => chats.run(),
         Command::Jobs(jobs) => jobs.run(),
         Command::State(state) => state.run(),
+        Command::Outbox(outbox) => outbox.run(),
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
         Command::Webhook(webhook) => webhook.run(),

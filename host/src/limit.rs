@@ -7,10 +7,14 @@
 //!
 //! Nothing is ever owed: what is not taken, because the caller went away, costs nothing.
 
+mod window;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+pub use window::Window;
 
 /// What is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! What an operator does by hand to what is stored for a bot: to dead letters, paused plugins, chats, broadcasts,
-//! calls with an unknown end, jobs, what plugins keep, and whatever is kept of somebody.
+//! calls that wait and those with an unknown end, jobs, what plugins keep, and whatever is kept of somebody.
 //!
 //! The same functions serve the running host, behind the admin address, and a stopped store, behind the command line;
 //! what they answer with is JSON as it stands. Each change is one commit that checks what it rests on, so that two
@@ -10,6 +10,7 @@ mod chats;
 mod dead;
 mod holdings;
 mod jobs;
+mod outbox;
 mod paused;
 mod private;
 mod state;
@@ -32,6 +33,7 @@ pub use self::chats::{ChatEntry, ChatList, Reach};
 pub use self::dead::{Letter, List, Summary};
 pub use self::holdings::{Entry, Kind};
 pub use self::jobs::{Job, JobList, JobRef};
+pub use self::outbox::{Cancel, Outbox, Waiting, WaitingCall};
 pub use self::state::{EntryList, Erase, Erased, Put, Refused, Wanted};
 pub use self::unknown::{UnknownCall, UnknownList};
 

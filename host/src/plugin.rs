@@ -9,6 +9,7 @@
 //! away, its effects are rolled back, and the [`RunError`] says what happened. Versions are values: a reload
 //! makes a new [`Plugin`], and the old one is gone when its last run ends.
 
+mod allowance;
 mod api;
 mod bare;
 mod bindings;
@@ -32,13 +33,14 @@ mod tape;
 mod tests;
 mod version;
 
+pub use allowance::Queued;
 pub use bindings::botyard::types::types::{Album, Command, Event, Job, State, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::{LARGEST, read_file};
 pub use grants::{Broadcasting, Grants};
 pub use http::HttpClient;
 pub use journal::Journal;
-pub use limits::{Budget, JobLimits, Limits, MEMORY_CAP};
+pub use limits::{Budget, JobLimits, Limit, Limits, MEMORY_CAP};
 pub use lock::{Approved, Lock, LockError};
 pub use manifest::{CommandHelp, Filter, Manifest, Schedule};
 pub use outbound::{Attachment, CallError, Outbound};

@@ -26,7 +26,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::chats::Chats;
-use crate::domain::{BotId, Lane};
+use crate::domain::{BotId, Lane, PluginName};
 use crate::files::Files;
 use crate::store::rows::outbox::Priority;
 use crate::store::rows::unknown::UnknownRow;
@@ -46,6 +46,7 @@ mod edits;
 mod floods;
 mod ledger;
 mod outbound;
+mod outbox;
 mod run;
 mod schedule;
 #[cfg(test)]
@@ -59,6 +60,7 @@ use action::{Action, Reply};
 use backlog::Waiting;
 use direct::Direct;
 use downloads::Downloads;
+pub use outbox::{Cancelled, LaneView};
 use uploads::Uploads;
 
 /// How long one attempt may take, from connecting to the answer's last byte. Slower than Telegram gets in a
@@ -131,6 +133,10 @@ struct Inbox {
     unknown: Vec<UnknownRow>,
     /// Something else is wanted of broadcasts.
     broadcasts: bool,
+    /// What an operator asks of calls that wait.
+    questions: Vec<outbox::Question>,
+    /// New limits for plugins' broadcasts.
+    shares: Option<BTreeMap<PluginName, u32>>,
     /// How many calls with an unknown outcome the operator has removed.
     unknown_dropped: u64,
     settings: SendSettings,
@@ -169,6 +175,8 @@ impl Sender {
             actions: Vec::new(),
             unknown: Vec::new(),
             broadcasts: false,
+            questions: Vec::new(),
+            shares: None,
             unknown_dropped: 0,
             settings,
             closed: false,
@@ -201,6 +209,7 @@ impl Sender {
         inbox.closed = true;
         inbox.direct.clear();
         inbox.actions.clear();
+        inbox.questions.clear();
     }
 
     /// Tells of rows that are durable now, those of a lane in order. Never blocks.
@@ -218,6 +227,12 @@ impl Sender {
     /// Tells that so many calls with an unknown outcome were looked after and removed. Never blocks.
     pub fn unknown_dropped(&self, count: u64) {
         self.shared.inbox().unknown_dropped += count;
+        self.shared.wake.notify_one();
+    }
+
+    /// How many recipients the broadcasts of each of these plugins may reach in a minute; 0 for no limit.
+    pub fn limit_bulk(&self, most: BTreeMap<PluginName, u32>) {
+        self.shared.inbox().shares = Some(most);
         self.shared.wake.notify_one();
     }
 

@@ -107,7 +107,7 @@ pub enum CallError {
         /// What kind of a no it is.
         kind: Refusal,
     },
-    /// Flood control: not before this many seconds.
+    /// Flood control, Telegram's or the operator's for this plugin (`limits.calls_per_minute`): not before this many seconds.
     Flooded(u32),
     /// The answer was lost: the call may or may not have taken effect.
     UnknownOutcome(String),

@@ -14,6 +14,7 @@
 //! - `GET /api/summary`: in numbers
 //! - `/api/broadcasts…`, `/api/reach`, `/api/unknown…`: see `broadcasts`
 //! - `/api/jobs…`, `/api/state…`: see `state`
+//! - `/api/outbox…`: see `outbox`
 //! - `POST /api/webhook/set`
 //! - `GET /api/record?plugin=…`: see `record`
 //! - `GET /api/plugins`, `GET /api/plugins/{name}/versions`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`,
@@ -35,7 +36,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::bots::{BotStatus, Bots};
 use super::plugins::{self, Order};
-use super::{broadcasts, record, state};
+use super::{broadcasts, outbox, record, state};
 use crate::clock::unix_millis;
 use crate::dispatch::Recorder;
 use crate::domain::{BotId, ChatId};
@@ -139,6 +140,7 @@ pub(super) fn routes(shared: Shared) -> Router {
         .merge(broadcasts::routes())
         .merge(record::routes())
         .merge(state::routes())
+        .merge(outbox::routes())
         .layer(middleware::from_fn(only_this_machine))
         .with_state(shared)
 }

@@ -1,5 +1,7 @@
 //! `/api/plugins…`: what serves, and orders to those who can change it.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
@@ -49,6 +51,9 @@ pub struct PluginStatus {
     pub reason: Option<String>,
     /// While a version is on trial: the one that it is measured by, and is gone back to if it does worse.
     pub before: Option<String>,
+    /// Its limits, by their keys in `bot.toml`.
+    #[serde(default)]
+    pub limits: BTreeMap<String, String>,
 }
 
 /// A version that is kept, or that was rolled back.

@@ -3,6 +3,7 @@
 //! It shares store, engine and folder of files with the other bots of the host, and nothing else: what goes wrong here ends
 //! this bot with an error and leaves the others as they are. What it has in the store stays.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::admin::{Readiness, Served};
 use crate::chats::Chats;
 use crate::config::{AllowedUpdates, Config};
 use crate::dispatch::{self, Dispatcher, Routes};
-use crate::domain::BotName;
+use crate::domain::{BotName, PluginName};
 use crate::files::ServerLimits;
 use crate::intake::{self, Access, Intake, SetNow, Status};
 use crate::operate::Operator;
@@ -115,6 +116,7 @@ impl Bot {
         chats.keep_answers_for(config.send.cache_ttl);
         chats.finish_moves().await?;
         let sender = Sender::new(store.clone(), client.clone(), bot, chats, send_settings(&config), Some(files));
+        sender.limit_bulk(bulk_limits(&config));
         sender.acknowledge_after(config.dispatch.acknowledge_callbacks);
         let (dispatcher, arrivals) = Dispatcher::new(
             store.clone(),
@@ -294,6 +296,11 @@ pub(super) fn send_settings(config: &Config) -> SendSettings {
         bulk_per_second: config.send.bulk_per_second,
         paid_per_second: config.send.paid_per_second,
     }
+}
+
+/// Recipients in a minute, for the broadcasts of each plugin.
+pub(super) fn bulk_limits(config: &Config) -> BTreeMap<PluginName, u32> {
+    config.plugins.iter().map(|(name, plugin)| (name.clone(), plugin.limits.bulk_per_minute)).collect()
 }
 
 pub(super) fn allowed_updates(config: &Config, routes: &Routes) -> Option<Vec<String>> {

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::intake::Origin;
 use super::versions::{Loaded, Versions};
-use super::{Parts, allowed_updates, send_settings, stopped};
+use super::{Parts, allowed_updates, bulk_limits, send_settings, stopped};
 use crate::admin::Order;
 use crate::clock::unix_millis;
 use crate::config::Config;
@@ -234,6 +234,7 @@ impl Live {
             }
         }
         self.config = applied;
+        self.parts.sender.limit_bulk(bulk_limits(&self.config));
         self.swap(loaded);
         if self.pending.is_empty() {
             tracing::info!("bot.toml has changed and is in force");

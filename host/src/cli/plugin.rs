@@ -43,7 +43,11 @@ pub(super) struct Plugin {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// List them in the order in which they are asked
-    List,
+    List {
+        /// Their limits instead
+        #[arg(long)]
+        limits: bool,
+    },
     /// Tell what a plugin's file is and wants, and what would change against the installed one
     Inspect {
         /// A .wasm file
@@ -120,7 +124,10 @@ impl Plugin {
         hand::block_on(async {
             match action {
                 Action::Inspect { .. } | Action::Admission(_) => unreachable!("it is done already"),
-                Action::List => print(json, &Running::on(&config).await?.plugins().await?, |list| listed(list)),
+                Action::List { limits } => {
+                    let shown = if limits { limited } else { listed };
+                    print(json, &Running::on(&config).await?.plugins().await?, |list| shown(list))
+                }
                 Action::Reload { name } => {
                     let status = Running::on(&config).await?.change_plugin(&name, "reload").await?;
                     print(json, &status, |status| format!("`{name}` is loaded: version {}\n", status.version))
@@ -236,6 +243,15 @@ fn listed(list: &[PluginStatus]) -> String {
         })
         .collect();
     table(["NAME", "VERSION", "ITS OWN", "PRIORITY", "SINCE (UTC)", "STATE"], &rows)
+}
+
+fn limited(list: &[PluginStatus]) -> String {
+    let of = |plugin: &PluginStatus| {
+        let row = |(key, limit): (&String, &String)| [plugin.name.clone(), key.clone(), limit.clone()];
+        plugin.limits.iter().map(row).collect::<Vec<_>>()
+    };
+    let rows: Vec<[String; 3]> = list.iter().flat_map(of).collect();
+    table(["NAME", "LIMIT", "VALUE"], &rows)
 }
 
 fn kept(list: &[KeptVersion]) -> String {

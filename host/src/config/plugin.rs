@@ -199,10 +199,17 @@ pub struct Limits {
     pub state: u64,
     /// `value`: size of one stored value; `"1MiB"`.
     pub value: u64,
-    /// `calls`: Bot API calls whose answer the run waits for; 32. Queued ones are bounded by the host.
+    /// `calls`: Bot API calls whose answer the run waits for; 32.
     pub calls: u32,
+    /// `calls_per_minute`: Bot API calls of all runs together, queued ones too; 60,000, and 0 for no limit, as for the
+    /// other three below.
+    pub calls_per_minute: u32,
+    /// `bulk_per_minute`: recipients of its broadcasts; 60,000.
+    pub bulk_per_minute: u32,
     /// `log`: text written to the log; `"64KiB"`.
     pub log: u64,
+    /// `log_per_minute`: that of all runs together; `"4MiB"`.
+    pub log_per_minute: u64,
     /// `upload`: files that the run makes to send them, all together; `"50MiB"`.
     pub upload: u64,
     /// `download`: files that the run fetches from Telegram, all together; `"20MiB"`.
@@ -213,6 +220,8 @@ pub struct Limits {
     pub http_calls: u32,
     /// `http_per_minute`: HTTP requests of all runs together; 300.
     pub http_per_minute: u32,
+    /// `http_bytes_per_minute`: what the HTTP requests of all runs together send and get; `"64MiB"`.
+    pub http_bytes_per_minute: u64,
 }
 
 impl Default for Limits {
@@ -224,14 +233,51 @@ impl Default for Limits {
             state: 64 << 10,
             value: 1 << 20,
             calls: 32,
+            calls_per_minute: 60_000,
+            bulk_per_minute: 60_000,
             log: 64 << 10,
+            log_per_minute: 4 << 20,
             upload: 50 << 20,
             download: 20 << 20,
             http_bytes: 1 << 20,
             http_calls: 16,
             http_per_minute: 300,
+            http_bytes_per_minute: 64 << 20,
         }
     }
+}
+
+impl Limits {
+    /// By their keys, as they could stand in `bot.toml`.
+    #[must_use]
+    pub fn shown(&self) -> BTreeMap<&'static str, String> {
+        let time = |time: Duration| format!("{time:?}");
+        BTreeMap::from([
+            ("memory", bytes(self.memory)),
+            ("cpu", time(self.cpu)),
+            ("time", time(self.time)),
+            ("state", bytes(self.state)),
+            ("value", bytes(self.value)),
+            ("calls", self.calls.to_string()),
+            ("calls_per_minute", self.calls_per_minute.to_string()),
+            ("bulk_per_minute", self.bulk_per_minute.to_string()),
+            ("log", bytes(self.log)),
+            ("log_per_minute", bytes(self.log_per_minute)),
+            ("upload", bytes(self.upload)),
+            ("download", bytes(self.download)),
+            ("http_bytes", bytes(self.http_bytes)),
+            ("http_calls", self.http_calls.to_string()),
+            ("http_per_minute", self.http_per_minute.to_string()),
+            ("http_bytes_per_minute", bytes(self.http_bytes_per_minute)),
+        ])
+    }
+}
+
+/// In the largest unit that has no fraction.
+fn bytes(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let whole = units.into_iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
+    whole.map_or_else(|| format!("{bytes}B"), |(shift, unit)| format!("{}{unit}", bytes >> shift))
 }
 
 pub(super) fn read_all(mut section: Reader<'_>, bots: &[BotName]) -> BTreeMap<PluginName, Plugin> {
@@ -382,6 +428,7 @@ impl Limits {
         const MIB: u64 = 1 << 20;
         // More than one file of the largest that there are.
         const FILES: u64 = 16 << 30;
+        const RATES: u64 = 1 << 40;
         let default = Self::default();
         let millis = Duration::from_millis;
         let limits = Self {
@@ -392,13 +439,19 @@ impl Limits {
             state: section.bytes("state", 1..=16 * MIB).unwrap_or(default.state),
             value: section.bytes("value", 1..=64 * MIB).unwrap_or(default.value),
             calls: count(&mut section, "calls", 0).unwrap_or(default.calls),
+            calls_per_minute: rate(&mut section, "calls_per_minute").unwrap_or(default.calls_per_minute),
+            bulk_per_minute: rate(&mut section, "bulk_per_minute").unwrap_or(default.bulk_per_minute),
             log: section.bytes("log", 0..=16 * MIB).unwrap_or(default.log),
+            log_per_minute: section.bytes("log_per_minute", 0..=RATES).unwrap_or(default.log_per_minute),
             upload: section.bytes("upload", 0..=FILES).unwrap_or(default.upload),
             download: section.bytes("download", 0..=FILES).unwrap_or(default.download),
             // What one call may hand over to the host, and get from it, has an end too.
             http_bytes: section.bytes("http_bytes", 1..=8 * MIB).unwrap_or(default.http_bytes),
             http_calls: count(&mut section, "http_calls", 0).unwrap_or(default.http_calls),
             http_per_minute: count(&mut section, "http_per_minute", 1).unwrap_or(default.http_per_minute),
+            http_bytes_per_minute: section
+                .bytes("http_bytes_per_minute", 0..=RATES)
+                .unwrap_or(default.http_bytes_per_minute),
         };
         section.finish();
         limits
@@ -407,6 +460,11 @@ impl Limits {
 
 fn count(section: &mut Reader<'_>, key: &'static str, least: i64) -> Option<u32> {
     section.value(key, |node| units::integer(node, least..=100_000)).and_then(|count| count.try_into().ok())
+}
+
+/// 0 lifts it.
+fn rate(section: &mut Reader<'_>, key: &'static str) -> Option<u32> {
+    section.value(key, |node| units::integer(node, 0..=1_000_000_000)).and_then(|rate| rate.try_into().ok())
 }
 
 fn free_form(node: &Node) -> Result<Json, String> {

@@ -83,7 +83,8 @@ fn every_key_is_read() {
             pin = "hash"
             grants = { methods = ["sendMessage", "answer*", "*"], kinds = ["message"], chats = ["private", -1001557912345, "@News"], broadcast = "paid", http = ["https://api.pay.example:8443"] }
             limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", calls = 7, log = "0B",
-                upload = "1GiB", download = "0B", http_bytes = "3MiB", http_calls = 4, http_per_minute = 5 }
+                upload = "1GiB", download = "0B", http_bytes = "3MiB", http_calls = 4, http_per_minute = 5,
+                calls_per_minute = 8, bulk_per_minute = 0, log_per_minute = "9KiB", http_bytes_per_minute = "10MiB" }
         "#,
         [("PAY_KEY", "hunter22\n"), ("BOTYARD__BOT__TOKEN", "{ env = \"BOT_TOKEN\" }")],
     )
@@ -125,12 +126,16 @@ fn every_key_is_read() {
             state: 1024,
             value: 2048,
             calls: 7,
+            calls_per_minute: 8,
+            bulk_per_minute: 0,
             log: 0,
+            log_per_minute: 9 << 10,
             upload: 1 << 30,
             download: 0,
             http_bytes: 3 << 20,
             http_calls: 4,
             http_per_minute: 5,
+            http_bytes_per_minute: 10 << 20,
         }
     );
     assert_eq!(config.warnings, []);
@@ -535,4 +540,27 @@ fn files_with_secrets_are_part_of_the_configuration() {
     std::fs::write(&file, TOKEN_VALUE).unwrap();
     let config = good(&format!("[bot]\ntoken = {{ file = {:?} }}", file.display().to_string()));
     assert_eq!(config.files, [file]);
+}
+
+#[test]
+fn every_limit_is_shown_and_stands_in_the_table_of_the_documentation() {
+    let limits = Limits { memory: 1 << 30, state: 3 << 10, value: 1_500, log: 0, ..Limits::default() };
+    let shown = limits.shown();
+    for (key, value) in [
+        ("memory", "1GiB"),
+        ("state", "3KiB"),
+        ("value", "1500B"),
+        ("log", "0B"),
+        ("cpu", "200ms"),
+        ("time", "30s"),
+        ("calls_per_minute", "60000"),
+        ("http_bytes_per_minute", "64MiB"),
+    ] {
+        assert_eq!(shown[key], value, "{key}");
+    }
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operating.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let in_table = |key: &str| docs.contains(&format!("| `{key}` | {} |", Limits::default().shown()[key]));
+    let missing: Vec<_> = shown.keys().filter(|key| !in_table(key)).collect();
+    assert!(missing.is_empty(), "not in docs/operating.md with their defaults: {missing:?}");
 }

@@ -7,11 +7,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Notice;
+use super::age;
 use super::breaker::Breaker;
 use super::claims::Run;
 use super::routes::Version;
-use super::run::{Context, Failure, Head, Outcome};
+use super::run::{Context, Failure, Head, Outcome, millis};
 use super::trial::Ended;
+use crate::backoff;
 use crate::clock::unix_millis;
 use crate::domain::PluginName;
 use crate::plugin::{RunError, Verdict};
@@ -26,7 +28,7 @@ impl Context {
         let ended = match result {
             Ok(_) => Ended::Well(cpu),
             // It says nothing of the plugin.
-            Err(RunError::Host(_)) => return,
+            Err(RunError::Host(_) | RunError::Short { .. }) => return,
             Err(_) => Ended::Badly,
         };
         // Nobody listens any more while the host stops.
@@ -84,6 +86,31 @@ impl Context {
         }
         let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
         breakers.get_mut(plugin).is_some_and(|breaker| !breaker.lets_through(event, Instant::now()))
+    }
+
+    /// Lets an event wait until its plugin may use more; that is no attempt. A failure that was counted before keeps it
+    /// from waiting beyond its time.
+    pub(super) async fn put_off(
+        &self,
+        head: Head,
+        mut row: InboxRow,
+        failure: Failure,
+        wait: Duration,
+    ) -> Result<Outcome, store::Error> {
+        let rest = wait.clamp(Duration::from_millis(1), backoff::CAP);
+        row.not_before = unix_millis().saturating_add(millis(rest));
+        if row.attempts > 0 && age::expired(&row, row.not_before).is_some() {
+            return self.set_aside(&head, row, failure).await;
+        }
+        tracing::debug!(
+            plugin = %failure.plugin, event = head.number, lane = ?head.lane, ?rest, reason = failure.reason,
+            "an event is put off"
+        );
+        if !self.settle(&head, |tx| tx.put(head.key.clone(), row.encode())).await? {
+            return Ok(Outcome::Done { more: head.more });
+        }
+        metrics::counter!("botyard_events_total", "outcome" => "put_off").increment(1);
+        Ok(Outcome::Rest(rest))
     }
 
     /// Pauses the plugin, over restarts too, and leaves the event as it is.

@@ -33,7 +33,7 @@ use crate::backoff;
 use crate::clock::unix_millis;
 use crate::config::OnCrash;
 use crate::domain::{BotId, Conversation, EventLane, PluginName, UpdateView};
-use crate::plugin::{Invocation, Journal, Outbound, Plugin, RunError, Verdict};
+use crate::plugin::{Invocation, Journal, Outbound, Plugin, Queued, RunError, Verdict};
 use crate::sender::{Sender, is_chat_action};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -108,6 +108,8 @@ pub(super) struct Failure {
     paused: bool,
     /// The plugin is to be paused for it.
     pauses: bool,
+    /// No attempt: what the plugin's runs may use up in a minute is used up, for so long.
+    put_off: Option<Duration>,
 }
 
 /// The first event of a lane.
@@ -206,6 +208,9 @@ impl Context {
     async fn fail(&self, head: Head, mut row: InboxRow, failure: Failure) -> Result<Outcome, store::Error> {
         if failure.pauses {
             return self.pause_after_crash(&head, &failure).await;
+        }
+        if let Some(wait) = failure.put_off {
+            return self.put_off(head, row, failure, wait).await;
         }
         let lane = head.lane;
         row.attempts += 1;
@@ -368,7 +373,7 @@ impl Context {
                         numbers.get(place).map(|&number| (lane, number, priority))
                     }));
                     sender.act(actions);
-                    drop(held);
+                    held.into_iter().filter_map(|held| held.downcast::<Queued>().ok()).for_each(|queued| queued.keep());
                     if broadcasts {
                         sender.broadcasts_changed();
                     }
@@ -493,7 +498,8 @@ impl Failure {
     /// What no further attempt would change.
     pub(super) fn of_host(reason: String) -> Self {
         let (version, backtrace) = (String::new(), String::new());
-        Self { plugin: PluginName::new(""), version, reason, backtrace, retry: false, paused: false, pauses: false }
+        let (retry, paused, pauses, put_off) = (false, false, false, None);
+        Self { plugin: PluginName::new(""), version, reason, backtrace, retry, paused, pauses, put_off }
     }
 
     /// Its user has ended it.
@@ -525,13 +531,14 @@ impl Failure {
             // What follows is the version's before it to say, or its fault when this one has proven itself.
             _ if version.is_on_trial() => (true, false),
             RunError::Refused { retry, .. } => (*retry, false),
-            RunError::Host(_) => (true, false),
+            RunError::Host(_) | RunError::Short { .. } => (true, false),
             _ => (version.on_crash != OnCrash::Skip, version.on_crash == OnCrash::Pause),
         };
         Self {
             plugin: plugin.name.clone(),
             version: plugin.version.to_string(),
-            reason: error.to_string(),
+            reason: error.with_place(&plugin.name),
+            put_off: if let RunError::Short { wait, .. } = &error { Some(*wait) } else { None },
             backtrace: match error {
                 RunError::Trapped { backtrace, .. } | RunError::Panicked { backtrace, .. } => backtrace,
                 _ => String::new(),
@@ -579,6 +586,6 @@ pub(super) fn seed(bot: BotId, number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

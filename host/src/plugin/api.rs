@@ -9,15 +9,17 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rand::rngs::StdRng;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use super::allowance::Queued;
 use super::bindings::botyard::types::types;
 use super::http::HttpClient;
 use super::journal::Cursor;
-use super::limits::{Budget, MemoryGuard};
+use super::limits::{Budget, Limit, MemoryGuard};
 use super::meter::Meter;
 use super::run::Invocation;
 use super::version::Context;
@@ -71,6 +73,10 @@ pub(super) struct Run {
     pub(super) calls: u32,
     /// HTTP requests made.
     pub(super) requests: u32,
+    /// The calls that it has queued.
+    pub(super) queued: Queued,
+    /// The allowance of all runs that it found used up, and for how long.
+    pub(super) short: Option<(Limit, Duration)>,
     lane: EventLane,
     event: u64,
     attempt: u32,
@@ -140,6 +146,8 @@ impl Host {
             deadline: Instant::now() + budget.time,
             calls: 0,
             requests: 0,
+            queued: Queued::of(Arc::clone(&context.allowance), invocation.bot),
+            short: None,
             lane: invocation.lane,
             event: invocation.id,
             attempt: invocation.attempt,

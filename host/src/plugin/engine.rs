@@ -18,6 +18,7 @@ use wasmtime::{
     Config, InstanceAllocationStrategy, PoolingAllocationConfig, Store, UpdateDeadline, WasmBacktraceDetails,
 };
 
+use super::allowance::Allowances;
 use super::api::Host;
 use super::bindings::{self, PluginPre};
 use super::cache::Cache;
@@ -77,6 +78,7 @@ struct Inner {
     linker: Linker<Host>,
     places: Semaphore,
     http: HttpClient,
+    allowances: Allowances,
     cache: Option<Cache>,
     /// Compiling takes memory and all processors, so plugins are loaded one after the other.
     loading: Mutex<()>,
@@ -105,6 +107,7 @@ impl Engine {
             linker,
             places: Semaphore::new(settings.max_runs.max(1)),
             http: settings.http,
+            allowances: Allowances::default(),
             cache: settings.cache_dir.and_then(|folder| Cache::open(folder, &wasm)),
             loading: Mutex::new(()),
             _clock: start_clock(wasm.clone()).map_err(|error| Error::Engine(error.to_string()))?,
@@ -128,6 +131,7 @@ impl Engine {
             secrets: settings.secrets,
             grants: settings.grants,
             limits: settings.limits,
+            allowance: self.0.allowances.of(&name),
             methods: Vec::new(),
             http: Vec::new(),
             tells_expired: false,

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use self::address::{Class, class};
 use self::resolver::{Lookup, NotPublic, Resolver};
+use super::Limit;
 use super::grants::Reach;
 use crate::domain::{Origin, PluginName, Server};
 use crate::limit::{Pace, Quota};
@@ -97,6 +98,8 @@ pub(super) struct Exchange {
     pub(super) result: Result<Response, Error>,
     /// Some server may have seen it.
     pub(super) reached: bool,
+    /// There were too many in the last minute: not before so long.
+    pub(super) wait: Option<Duration>,
 }
 
 /// What one request may use up.
@@ -152,15 +155,15 @@ impl HttpClient {
         budget: Budget,
     ) -> Exchange {
         let begun = Instant::now();
-        let mut reached = false;
-        let result = self.exchange(plugin, reach, request, budget, &mut reached).await;
+        let (mut reached, mut wait) = (false, None);
+        let result = self.exchange(plugin, reach, request, budget, &mut reached, &mut wait).await;
         let label = plugin.as_str().to_owned();
         let outcome = outcome(&result);
         metrics::counter!("botyard_http_requests_total", "plugin" => label.clone(), "outcome" => outcome).increment(1);
         if reached {
             metrics::histogram!("botyard_http_seconds", "plugin" => label).record(begun.elapsed().as_secs_f64());
         }
-        Exchange { result, reached }
+        Exchange { result, reached, wait }
     }
 
     async fn exchange(
@@ -170,14 +173,19 @@ impl HttpClient {
         request: Request,
         budget: Budget,
         reached: &mut bool,
+        wait: &mut Option<Duration>,
     ) -> Result<Response, Error> {
         let deadline = request.timeout.map_or(budget.deadline, |time| budget.deadline.min(Instant::now() + time));
-        let mut hop = Hop::of(request, budget.bytes)?;
+        let mut hop = Hop::of(plugin, request, budget.bytes)?;
         let mut origin = self.permit(reach, &hop.url)?;
         if self.0.closed {
             return Err(Error::Unreachable(format!("nothing leaves the machine here: {origin} was not asked")));
         }
-        self.take_turn(plugin, budget.per_minute)?;
+        if let Err(turn) = self.take_turn(plugin, budget.per_minute) {
+            *wait = Some(turn);
+            let (most, place) = (budget.per_minute, Limit::HttpPerMinute.hit(plugin));
+            return Err(Error::Limited(format!("more than {most} requests in a minute: {place}")));
+        }
         let client = self.client()?;
         for redirections in 0.. {
             let mut answer = match tokio::time::timeout_at(deadline, hop.request(&client).send()).await {
@@ -190,7 +198,7 @@ impl HttpClient {
             };
             *reached = true;
             let Some(next) = hop.redirection(&answer)? else {
-                let body = read_body(&mut answer, budget.bytes, deadline, &origin).await?;
+                let body = read_body(&mut answer, plugin, budget.bytes, deadline, &origin).await?;
                 let headers = answer.headers().iter().filter(|(name, _)| !HOST_HEADERS.contains(&name.as_str()));
                 let headers = headers
                     .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
@@ -249,19 +257,20 @@ impl HttpClient {
         })
     }
 
-    fn take_turn(&self, plugin: &PluginName, per_minute: u32) -> Result<(), Error> {
+    /// The error is how long there is none.
+    fn take_turn(&self, plugin: &PluginName, per_minute: u32) -> Result<(), Duration> {
         let now = Instant::now();
         let mut paces = self.0.paces.lock().unwrap_or_else(PoisonError::into_inner);
         let quota =
             Quota::new(f64::from(per_minute), MINUTE, per_minute).map(|quota| quota.at_most(per_minute, MINUTE));
         let pace = paces.entry(plugin.clone()).or_default();
-        match quota {
-            Some(quota) if pace.ready_at(&quota, 1, now) <= now => {
-                pace.take(&quota, 1, now);
-                Ok(())
-            }
-            _ => Err(Error::Limited(format!("more than {per_minute} requests in a minute (`limits.http_per_minute`)"))),
+        let Some(quota) = quota else { return Err(MINUTE) };
+        let ready = pace.ready_at(&quota, 1, now);
+        if ready > now {
+            return Err(ready - now);
         }
+        pace.take(&quota, 1, now);
+        Ok(())
     }
 
     fn client(&self) -> Result<reqwest::Client, Error> {
@@ -296,7 +305,7 @@ struct Hop {
 }
 
 impl Hop {
-    fn of(request: Request, most_bytes: u64) -> Result<Self, Error> {
+    fn of(plugin: &PluginName, request: Request, most_bytes: u64) -> Result<Self, Error> {
         let invalid = |text: String| Error::Invalid(text);
         let method = Method::from_bytes(request.method.to_ascii_uppercase().as_bytes())
             .ok()
@@ -308,8 +317,9 @@ impl Hop {
         }
         if request.body.len() as u64 > most_bytes {
             let size = request.body.len();
+            let place = Limit::HttpBytes.hit(plugin);
             return Err(Error::Limited(format!(
-                "the request has {size} bytes; at most {most_bytes} are sent (`limits.http_bytes`)"
+                "the request has {size} bytes; at most {most_bytes} are sent: {place}"
             )));
         }
         // Its text may hold a secret.
@@ -372,12 +382,15 @@ impl Hop {
 
 async fn read_body(
     answer: &mut reqwest::Response,
+    plugin: &PluginName,
     most: u64,
     deadline: Instant,
     origin: &Origin,
 ) -> Result<Vec<u8>, Error> {
-    let too_long =
-        || Error::Limited(format!("the answer of {origin} has more than {most} bytes (`limits.http_bytes`)"));
+    let too_long = || {
+        let place = Limit::HttpBytes.hit(plugin);
+        Error::Limited(format!("the answer of {origin} has more than {most} bytes: {place}"))
+    };
     // A HEAD request tells a length and has no body.
     let mut body = Vec::new();
     loop {

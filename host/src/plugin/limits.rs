@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use wasmtime::ResourceLimiter;
 
+use crate::domain::PluginName;
+
 /// More memory than this no run gets: the pool reserves it for each.
 pub const MEMORY_CAP: u64 = 256 << 20;
 
@@ -13,6 +15,86 @@ pub const MEMORY_CAP: u64 = 256 << 20;
 const MOST_INSTANCES: usize = 16;
 const MOST_TABLES: usize = 8;
 const MOST_TABLE_ELEMENTS: usize = 20_000;
+
+/// One of the limits, for whoever has to tell of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// `memory`
+    Memory,
+    /// `cpu`
+    Cpu,
+    /// `time`
+    Time,
+    /// `state`
+    State,
+    /// `value`
+    Value,
+    /// `calls`
+    Calls,
+    /// `calls_per_minute`
+    CallsPerMinute,
+    /// `bulk_per_minute`
+    BulkPerMinute,
+    /// `log`
+    Log,
+    /// `log_per_minute`
+    LogPerMinute,
+    /// `upload`
+    Upload,
+    /// `download`
+    Download,
+    /// `http_bytes`
+    HttpBytes,
+    /// `http_calls`
+    HttpCalls,
+    /// `http_per_minute`
+    HttpPerMinute,
+    /// `http_bytes_per_minute`
+    HttpBytesPerMinute,
+}
+
+impl Limit {
+    /// Its key in `bot.toml`.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Cpu => "cpu",
+            Self::Time => "time",
+            Self::State => "state",
+            Self::Value => "value",
+            Self::Calls => "calls",
+            Self::CallsPerMinute => "calls_per_minute",
+            Self::BulkPerMinute => "bulk_per_minute",
+            Self::Log => "log",
+            Self::LogPerMinute => "log_per_minute",
+            Self::Upload => "upload",
+            Self::Download => "download",
+            Self::HttpBytes => "http_bytes",
+            Self::HttpCalls => "http_calls",
+            Self::HttpPerMinute => "http_per_minute",
+            Self::HttpBytesPerMinute => "http_bytes_per_minute",
+        }
+    }
+
+    /// Where it stands, in an error.
+    #[must_use]
+    pub fn of(self, plugin: &PluginName) -> String {
+        format!("`limits.{}` of [plugins.{plugin}] in bot.toml", self.key())
+    }
+
+    /// Counts that a plugin has run into it.
+    pub fn count(self, plugin: &PluginName) {
+        let labels = [("plugin", plugin.as_str().to_owned()), ("limit", self.key().to_owned())];
+        metrics::counter!("botyard_plugin_limits_total", &labels).increment(1);
+    }
+
+    /// Counts it, and says where it stands.
+    pub(super) fn hit(self, plugin: &PluginName) -> String {
+        self.count(plugin);
+        self.of(plugin)
+    }
+}
 
 /// What one run of a plugin may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +111,12 @@ pub struct Limits {
     pub value: u64,
     /// API calls whose answer the run waits for.
     pub calls: u32,
+    /// API calls of all its runs in a minute, queued ones too; 0 for no limit, here and below.
+    pub calls_per_minute: u32,
     /// Bytes of log text.
     pub log: u64,
+    /// Bytes of log text of all its runs in a minute.
+    pub log_per_minute: u64,
     /// Bytes of the files that the run makes.
     pub upload: u64,
     /// Bytes of the files that it fetches.
@@ -41,6 +127,8 @@ pub struct Limits {
     pub http_calls: u32,
     /// HTTP requests of all its runs in a minute.
     pub http_per_minute: u32,
+    /// Bytes that the HTTP requests of all its runs send and get in a minute.
+    pub http_bytes_per_minute: u64,
     /// Writes, timers and queued API calls.
     pub effects: u32,
     /// Bytes that the host holds for the run: what it reads from the store and what it writes.
@@ -89,12 +177,15 @@ impl Default for Limits {
             state: 64 << 10,
             value: 1 << 20,
             calls: 32,
+            calls_per_minute: 60_000,
             log: 64 << 10,
+            log_per_minute: 4 << 20,
             upload: 50 << 20,
             download: 20 << 20,
             http_bytes: 1 << 20,
             http_calls: 16,
             http_per_minute: 300,
+            http_bytes_per_minute: 64 << 20,
             effects: 1_000,
             data: 16 << 20,
             jobs: JobLimits::default(),

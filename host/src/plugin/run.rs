@@ -14,11 +14,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wasmtime::{Store, Trap, WasmBacktrace};
 
+use super::allowance::Queued;
 use super::api::{Host, HostFailed, Run, put_state, read_state, shorten};
 use super::bindings::PluginPre;
 use super::bindings::botyard::types::types::{self as wire, State};
 use super::bindings::exports::botyard::plugin::handler as exported;
 use super::engine::Engine;
+use super::limits::Limit;
 use super::meter::{Exhausted, Meter};
 use super::version::Context;
 use super::{Budget, Event, Journal, Limits, Outbound, Plugin, Tape};
@@ -129,14 +131,55 @@ pub enum RunError {
     #[error("the plugin took more than {0:?} (`limits.time`, for a job `jobs.time`)")]
     OutOfTime(Duration),
     /// Its deadline did not end it either.
-    #[error("the plugin hung far beyond {0:?} (`limits.time`), and the watchdog has ended it")]
+    #[error("the plugin was ended by the watchdog, since it hung far beyond {0:?}, its `limits.time`")]
     Hung(Duration),
     /// It could not do with its memory.
     #[error("the plugin needed more than {0} bytes of memory (`limits.memory`, for a job `jobs.memory`)")]
     OutOfMemory(u64),
+    /// It failed after an allowance that all its runs share was found used up: another time it may go well.
+    #[error("the plugin's runs have used up what they may in a minute, its `limits.{}`", .limit.key())]
+    Short {
+        /// Which one.
+        limit: Limit,
+        /// When there is some again.
+        wait: Duration,
+    },
     /// The host could not do its part; not the plugin's fault.
     #[error("the host failed: {0}")]
     Host(String),
+}
+
+impl RunError {
+    /// What the plugin made of an allowance that was used up is no fault of its code.
+    fn for_short(self, short: Option<(Limit, Duration)>) -> Self {
+        match (self, short) {
+            (Self::Refused { .. } | Self::Trapped { .. } | Self::Panicked { .. }, Some((limit, wait))) => {
+                Self::Short { limit, wait }
+            }
+            (error, _) => error,
+        }
+    }
+
+    /// The limit that it is about, if it is.
+    #[must_use]
+    pub fn limit(&self) -> Option<Limit> {
+        match self {
+            Self::OutOfCpu(_) => Some(Limit::Cpu),
+            Self::OutOfTime(_) | Self::Hung(_) => Some(Limit::Time),
+            Self::OutOfMemory(_) => Some(Limit::Memory),
+            Self::Short { limit, .. } => Some(*limit),
+            Self::Refused { .. } | Self::Trapped { .. } | Self::Panicked { .. } | Self::Host(_) => None,
+        }
+    }
+
+    /// The error, and where in `bot.toml` the limit stands that it is about.
+    #[must_use]
+    pub fn with_place(&self, plugin: &PluginName) -> String {
+        match self.limit() {
+            Some(_) => format!("{self} of [plugins.{plugin}] in bot.toml"),
+            None => self.to_string(),
+        }
+    }
 }
 
 impl Plugin {
@@ -169,9 +212,17 @@ impl Plugin {
                 );
             }
         }
-        let Run { mut tx, calls, requests, .. } = run;
-        if result != Ok(Verdict::Done) {
+        let Run { mut tx, calls, requests, queued, short, .. } = run;
+        let result = result.map_err(|error| error.for_short(short));
+        if result == Ok(Verdict::Done) {
+            hold(&mut tx, queued);
+        } else {
             tx.roll_back(start);
+        }
+        if let Some(limit @ (Limit::Cpu | Limit::Time | Limit::Memory)) =
+            result.as_ref().err().and_then(RunError::limit)
+        {
+            limit.count(&self.name);
         }
         RunReport { tx, result, cpu: meter.spent(), calls: calls + requests }
     }
@@ -294,7 +345,7 @@ impl Plugin {
             return Err(format!("it became version {} instead of {}", new.version, self.context.state_version));
         }
         if size as u64 > self.context.limits.state {
-            return Err(format!("it grew to {size} bytes (`limits.state`)"));
+            return Err(format!("it grew to {size} bytes: {}", Limit::State.hit(&self.name)));
         }
         Ok(new)
     }
@@ -308,6 +359,13 @@ impl Plugin {
         };
         let answer = guard.watch(work).await;
         finish(store, answer)
+    }
+}
+
+/// What was queued counts for good with the commit, and not without it.
+fn hold(tx: &mut Tx, queued: Queued) {
+    if queued.count() > 0 {
+        tx.hold(queued);
     }
 }
 

@@ -9,11 +9,12 @@ use std::time::Duration;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
+use super::allowance::Allowance;
 use super::api::Host;
 use super::bindings::PluginPre;
 use super::engine::Engine;
 use super::grants::{self, Reach};
-use super::{Grants, Limits, Manifest, Rights};
+use super::{Grants, Limit, Limits, Manifest, Rights};
 use crate::domain::{OriginPattern, PluginName};
 use crate::i18n::{Catalogs, Value};
 
@@ -93,6 +94,8 @@ pub(super) struct Context {
     pub(super) secrets: BTreeMap<String, SecretString>,
     pub(super) grants: Grants,
     pub(super) limits: Limits,
+    /// What is left for all runs together.
+    pub(super) allowance: Arc<Allowance>,
     /// The methods that the manifest declares.
     pub(super) methods: Vec<String>,
     /// The origins that the manifest declares.
@@ -138,6 +141,16 @@ impl fmt::Debug for Plugin {
 }
 
 impl Context {
+    /// The parameters of a call are longer than a value may be.
+    pub(super) fn too_long(&self) -> String {
+        format!("the parameters have more than {} bytes: {}", self.limits.value, Limit::Value.hit(&self.name))
+    }
+
+    /// A run has made all the calls that it may wait for.
+    pub(super) fn too_many_calls(&self) -> String {
+        format!("a run can make at most {} calls at once: {}", self.limits.calls, Limit::Calls.hit(&self.name))
+    }
+
     /// Methods and servers that the plugin declares and will not be let call.
     pub(super) fn warnings(&self) -> Vec<String> {
         let reach = Reach { plugin: &self.name, declared: &self.http, granted: &self.grants.http };

@@ -23,7 +23,7 @@ use super::schedule::Schedule;
 use super::weight::weight_of;
 use crate::chats::Chats;
 use crate::clock::unix_millis;
-use crate::domain::{BotId, ChatId, Lane};
+use crate::domain::{BotId, ChatId, Lane, PluginName};
 use crate::store::rows::broadcast::{
     self as rows, Cursor, Failure, FailureKind, HeadRow, OpenRow, PAGE, PRICE, ProgressRow, Recipient, Wanted, WishRow,
 };
@@ -36,6 +36,7 @@ pub(super) mod fate;
 mod feed;
 pub(super) mod gate;
 mod known;
+mod shares;
 mod wishes;
 
 /// Recipients of one broadcast that stand in lanes at a time.
@@ -88,6 +89,8 @@ pub(super) struct Broadcasts {
     process: u64,
     chats: Chats,
     jobs: BTreeMap<u64, Job>,
+    /// What plugins' broadcasts may send in a minute.
+    shares: shares::Shares,
     /// Rows that nobody needs any more: from this key on, to that.
     waste: VecDeque<(Vec<u8>, Vec<u8>)>,
     /// There is more to do at once.
@@ -177,7 +180,16 @@ pub(super) fn lane(to: &Recipient) -> Lane {
 
 impl Broadcasts {
     pub(super) fn new(store: Store, bot: BotId, process: u64, chats: Chats) -> Self {
-        Self { store, bot, process, chats, jobs: BTreeMap::new(), waste: VecDeque::new(), busy: true }
+        Self {
+            store,
+            bot,
+            process,
+            chats,
+            jobs: BTreeMap::new(),
+            shares: Default::default(),
+            waste: VecDeque::new(),
+            busy: true,
+        }
     }
 
     /// Takes recipients from the lists, puts those into their lanes whose time has come, ends what is over. What the
@@ -219,6 +231,10 @@ impl Broadcasts {
         job.in_lanes -= 1;
         let row = OpenRow { to: open.to.clone(), begun: self.process, not_before: 0 };
         open.place = Place::InFlight;
+        if let Some(ready) = self.shares.wait(&job.head.owner, now) {
+            park(job, cast.number, ready);
+            return None;
+        }
         let cost = job.cost(params.as_bytes());
         if cost > 0 && job.progress.spent + cost > job.wish.most {
             park(job, cast.number, now);
@@ -227,6 +243,7 @@ impl Broadcasts {
             self.busy = true;
             return None;
         }
+        self.shares.take(&job.head.owner, now);
         job.progress.spent += cost;
         counter!("botyard_broadcast_tenth_stars_total").increment(cost);
         if job.progress.started == 0 {
@@ -269,6 +286,7 @@ impl Broadcasts {
         now: Instant,
         ops: &mut Vec<Op>,
     ) {
+        let fate = self.once(cast.job, fate);
         let Some(job) = self.jobs.get_mut(&cast.job) else { return };
         let Some(open) = job.open.get(&cast.number) else { return };
         let (to, key) = (open.to.clone(), rows::open_key(self.bot, cast.job, cast.number));
@@ -349,11 +367,19 @@ impl Broadcasts {
         }
     }
 
+    /// How many recipients the broadcasts of these plugins may reach in a minute.
+    pub(super) fn share(&mut self, most: BTreeMap<PluginName, u32>) {
+        self.shares.set(most);
+        self.busy = true;
+    }
+
     /// When to feed again, if nothing else happens before.
     pub(super) fn wake_at(&self, now: Instant) -> Option<Instant> {
         let parked = self.jobs.values().filter(|job| job.runs()).filter_map(|job| job.parked.peek());
         let parked = parked.map(|Reverse((at, _))| *at);
-        parked.chain((self.busy || !self.waste.is_empty()).then_some(now)).min()
+        let slowed = self.jobs.values().filter(|job| job.runs());
+        let slowed = slowed.filter_map(|job| self.shares.ready_at(&job.head.owner, now));
+        parked.chain(slowed).chain((self.busy || !self.waste.is_empty()).then_some(now)).min()
     }
 
     fn write(&self, id: u64, job: &mut Job, ops: &mut Vec<Op>) {

@@ -1,5 +1,6 @@
 //! The loop: asks [`Schedule`] what comes next, makes the calls, and writes down what became of them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,13 +18,14 @@ use super::decide::{self, History, Next};
 use super::direct::{self, Direct};
 use super::floods::Floods;
 use super::ledger::Ledger;
+use super::outbox::{Cancelled, Reply};
 use super::schedule::{End, Paused, Schedule, Work};
-use super::weight::weight_of;
+use super::weight::{weight_of, weight_of_failed};
 use super::{Shared, backlog};
 use crate::clock::unix_millis;
 use crate::domain::Lane;
 use crate::store::rows::file::{self, Attached, Hash};
-use crate::store::rows::outbox::{self, Delivery, OutboxRow};
+use crate::store::rows::outbox::{Delivery, OutboxRow, key as outbox_key};
 use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Commit, Op};
 use crate::telegram::Error;
@@ -32,6 +34,7 @@ use crate::whose;
 mod cast;
 mod chats;
 mod deliver;
+mod outbox;
 
 /// What is in flight may take so long to end after the stop signal.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -52,6 +55,7 @@ enum Done {
     Direct { lane: Lane, direct: Direct, result: Result<Bytes, Error> },
     Action { action: Action, result: Result<Bytes, Error> },
     Cast { lane: Lane, cast: Cast, outcome: cast::Outcome },
+    Cancelled { rows: Vec<(Lane, u64)>, answer: Option<(Reply, Vec<Cancelled>)> },
 }
 
 enum Ending {
@@ -79,6 +83,8 @@ struct Loop<'a> {
     let_go: Vec<Hash>,
     /// Rows of this process that are not done; an earlier one's, up to `backlog_end`, are not counted.
     queued: u64,
+    /// Rows that are on their way out, by an operator's order.
+    cancelled: HashSet<(Lane, u64)>,
     backlog_end: u64,
     queue: Gauge,
     failed_in_a_row: u32,
@@ -102,6 +108,7 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         ops: Vec::new(),
         let_go: Vec::new(),
         queued: 0,
+        cancelled: HashSet::new(),
         backlog_end: 0,
         queue: gauge!("botyard_send_queue"),
         failed_in_a_row: 0,
@@ -176,10 +183,15 @@ impl Loop<'_> {
     }
 
     fn take_inbox(&mut self, settings: &mut super::SendSettings) {
+        let questions;
         let (committed, direct, actions, unknown, wanted, broadcasts) = {
             let mut inbox = self.shared.inbox();
             let actions = std::mem::take(&mut inbox.actions);
             let broadcasts = std::mem::take(&mut inbox.broadcasts);
+            questions = std::mem::take(&mut inbox.questions);
+            if let Some(most) = inbox.shares.take() {
+                self.broadcasts.share(most);
+            }
             self.ledger.dropped(std::mem::take(&mut inbox.unknown_dropped));
             let (committed, direct) = (std::mem::take(&mut inbox.committed), std::mem::take(&mut inbox.direct));
             (committed, direct, actions, std::mem::take(&mut inbox.unknown), inbox.settings, broadcasts)
@@ -209,6 +221,9 @@ impl Loop<'_> {
         }
         for action in actions {
             self.act(action, now);
+        }
+        for question in questions {
+            self.answer(question, now);
         }
         self.queue.set(self.queued as f64);
     }
@@ -249,6 +264,7 @@ impl Loop<'_> {
             Ok(Done::Row { lane, number, ending }) => self.finish_row(lane, number, ending, now),
             Ok(Done::Direct { lane, direct, result }) => self.finish_direct(lane, direct, result, now),
             Ok(Done::Cast { lane, cast, outcome }) => self.finish_cast(lane, cast, outcome, now),
+            Ok(Done::Cancelled { rows, answer }) => self.finish_cancelled(&rows, answer),
             Ok(Done::Action { action, result }) => {
                 self.actions.end(action.lane, result.as_ref().err(), now);
                 action.answer(result);
@@ -446,7 +462,7 @@ impl Loop<'_> {
     }
 
     fn remove(&mut self, lane: Lane, number: u64, files: &[Attached]) {
-        self.ops.push(Op::Delete { key: outbox::key(self.shared.bot, lane, number) });
+        self.ops.push(Op::Delete { key: outbox_key(self.shared.bot, lane, number) });
         for file in files {
             self.ops.push(Op::Delete { key: file::reference(self.shared.bot, file) });
             self.let_go.push(file.hash);
@@ -458,7 +474,7 @@ impl Loop<'_> {
         let last = self.schedule.last_row(lane);
         // What can't be read says so when it is its turn.
         let (next, _) = backlog::next(&self.shared.store, self.shared.bot, lane, number, last).ok()??;
-        let value = self.shared.store.get(&outbox::key(self.shared.bot, lane, next)).ok()??;
+        let value = self.shared.store.get(&outbox_key(self.shared.bot, lane, next)).ok()??;
         OutboxRow::decode(&value).ok().filter(|row| row.follows).map(|row| (next, row))
     }
 
@@ -470,11 +486,7 @@ impl Loop<'_> {
 
     fn row_over(&mut self, lane: Lane, number: u64, weight: u32, now: Instant) {
         self.row_left(number);
-        let last = self.schedule.last_row(lane);
-        let next = backlog::next(&self.shared.store, self.shared.bot, lane, number, last).unwrap_or_else(|error| {
-            tracing::error!(%error, "the outbox can't be read, its rows wait for the next start");
-            None
-        });
+        let next = self.next_row(lane, number);
         self.schedule.finish(lane, End::RowDone(next), weight, None, now);
     }
 
@@ -483,7 +495,7 @@ impl Loop<'_> {
         if row.delivery != Delivery::AtMostOnce {
             return;
         }
-        let key = outbox::key(self.shared.bot, lane, number);
+        let key = outbox_key(self.shared.bot, lane, number);
         let row = self.shared.store.get(&key).ok().flatten().and_then(|value| OutboxRow::decode(&value).ok());
         if let Some(row) = row {
             self.ops.push(Op::Put { key, value: OutboxRow { begun: 0, ..row }.encode() });
@@ -567,15 +579,6 @@ impl Loop<'_> {
             tracing::warn!(calls = self.calls.len(), "stopping with calls in flight; they will be sent again");
         }
         self.write();
-    }
-}
-
-/// What Telegram counts a call for that failed: nothing, if it certainly did not get there.
-fn weight_of_failed(error: &Error, method: &str, params: &[u8]) -> u32 {
-    match error {
-        Error::Unreachable { .. } => 0,
-        _ if error.is_ambiguous() || matches!(error, Error::ResultLost { .. }) => weight_of(method, params),
-        _ => 1,
     }
 }
 

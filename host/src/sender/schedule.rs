@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::SendSettings;
 use super::broadcast::Cast;
 use super::direct::Direct;
+use super::outbox::LaneView;
 use crate::domain::Lane;
 use crate::limit::{Pace, Quota};
 use crate::store::rows::outbox::Priority;
@@ -194,6 +195,34 @@ impl Schedule {
     /// The last row of a lane that is durable.
     pub(super) fn last_row(&self, id: Lane) -> u64 {
         self.lanes.get(&id).map_or(0, |lane| lane.last)
+    }
+
+    /// The first row of a lane.
+    pub(super) fn head(&self, id: Lane) -> Option<u64> {
+        self.lanes.get(&id).and_then(|lane| lane.head)
+    }
+
+    /// How a lane stands. While a direct call of it is under way, its first row counts as under way too.
+    pub(super) fn view(&self, id: Lane, now: Instant) -> LaneView {
+        let Some(lane) = self.lanes.get(&id) else { return LaneView::default() };
+        let free_at = lane.free_at(self.quotas.of(id), now).max(self.heir_free_at(id, now));
+        LaneView {
+            in_flight: lane.head.filter(|_| lane.phase == Phase::InFlight),
+            failures: lane.failures,
+            waits: free_at - now,
+        }
+    }
+
+    /// The first row of a lane, which is not in flight, is there no more; this one comes next.
+    pub(super) fn skip(&mut self, id: Lane, next: Option<(u64, Priority)>, now: Instant) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        lane.head = next.map(|(number, _)| number);
+        (lane.failures, lane.failing_since, lane.ambiguous) = (0, None, false);
+        if let Some((number, priority)) = next {
+            lane.raise(number, priority);
+        }
+        self.settle(id, now);
+        self.release(id, now);
     }
 
     /// Counts a failure of the lane's head: how many there were in a row, and for how long. `ambiguous` tells that it

@@ -21,6 +21,7 @@ use crate::telegram::{Response, Transport, TransportError, lane_of};
 mod acting;
 mod broadcast;
 mod calls;
+mod cancel;
 mod chats;
 mod delivery;
 mod edits;

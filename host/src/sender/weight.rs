@@ -4,6 +4,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use crate::telegram::Error;
+
 /// Telegram takes 100 messages at most to be forwarded, and 10 in an album.
 const MOST: usize = 100;
 
@@ -21,6 +23,15 @@ pub(super) fn weight_of(method: &str, params: &[u8]) -> u32 {
     }
     let count = serde_json::from_slice::<Many<'_>>(params).ok().and_then(|many| items(many.media?)).unwrap_or(1);
     u32::try_from(count.clamp(1, MOST)).unwrap_or(1)
+}
+
+/// What Telegram counts a call for that failed: nothing, if it certainly did not get there.
+pub(super) fn weight_of_failed(error: &Error, method: &str, params: &[u8]) -> u32 {
+    match error {
+        Error::Unreachable { .. } => 0,
+        _ if error.is_ambiguous() || matches!(error, Error::ResultLost { .. }) => weight_of(method, params),
+        _ => 1,
+    }
 }
 
 /// A list, or the JSON of one as text.

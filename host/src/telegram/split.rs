@@ -5,11 +5,13 @@
 //! - What is marked up at a cut is closed there and opened again behind it; lists of entities are cut and shifted.
 //! - The parts, one after another, are the text. Parts that would show nothing are left out, since Telegram refuses
 //!   them.
+//! - No part has more entities than Telegram takes note of.
 //! - What can't be read (marks that don't match, say) is left whole: Telegram's refusal says best what is wrong with it.
 
 mod cut;
 mod html;
 mod markdown;
+mod media;
 mod parsed;
 mod parts;
 #[cfg(test)]
@@ -18,9 +20,9 @@ mod tests;
 use serde_json::{Map, Value};
 
 pub(super) use html::{reference, tag_length};
-use parts::is_readable;
 pub(super) use parts::units;
 pub(crate) use parts::{Limits, Markup, Part, parts};
+use parts::{MOST_ENTITIES, is_readable};
 
 /// Parameters that the messages after the first share with it: where they go, and how.
 const SHARED: [&str; 9] = [
@@ -68,8 +70,11 @@ fn text_of(method: &str) -> Option<(&'static str, &'static str, usize)> {
 /// read is taken away rather than left for Telegram to refuse.
 #[must_use]
 pub fn split(method: &str, params: &str, or_plain: bool) -> Option<Vec<(String, String)>> {
+    if media::is_with_media(method) {
+        return media::split(method, params, or_plain).map(finished);
+    }
     let (text_name, entities_name, limit) = text_of(method)?;
-    if params.len() <= limit {
+    if params.len() <= limit && !may_be_crowded(params) {
         // A text has at least as many bytes as units: nearly every call ends here, unread.
         return None;
     }
@@ -89,12 +94,7 @@ pub fn split(method: &str, params: &str, or_plain: bool) -> Option<Vec<(String, 
     };
     let mut parts = parts.into_iter();
 
-    let mut rest = Map::new();
-    for name in SHARED {
-        if let Some(value) = first.get(name) {
-            rest.insert(name.to_owned(), value.clone());
-        }
-    }
+    let rest = shared(&first);
     put(&mut first, parts.next()?, text_name, entities_name);
     let mut calls = vec![(method.to_owned(), first)];
     for part in parts {
@@ -102,13 +102,33 @@ pub fn split(method: &str, params: &str, or_plain: bool) -> Option<Vec<(String, 
         put(&mut params, part, TEXT.0, TEXT.1);
         calls.push(("sendMessage".to_owned(), params));
     }
+    Some(finished(calls))
+}
+
+/// The parameters of a call that the messages after it share with it.
+fn shared(first: &Map<String, Value>) -> Map<String, Value> {
+    let shared = SHARED.iter().filter_map(|name| Some(((*name).to_owned(), first.get(*name)?.clone())));
+    shared.collect()
+}
+
+/// True if there may be more entities than Telegram takes; cheap, since it is asked of every call.
+fn may_be_crowded(params: &str) -> bool {
+    // Neither marks nor entities can be shorter.
+    let is_mark = |byte: &u8| matches!(byte, b'<' | b'*' | b'_' | b'~' | b'|' | b'`' | b'[' | b'>');
+    params.len() > 2 * MOST_ENTITIES
+        && (params.bytes().filter(|byte| is_mark(byte)).count() > MOST_ENTITIES
+            || params.matches("offset").count() > MOST_ENTITIES)
+}
+
+/// The keyboard goes with the last.
+fn finished(mut calls: Vec<(String, Map<String, Value>)>) -> Vec<(String, String)> {
     if calls.len() > 1
         && let Some(keyboard) = calls.first_mut().and_then(|(_, first)| first.remove("reply_markup"))
         && let Some((_, last)) = calls.last_mut()
     {
         last.insert("reply_markup".to_owned(), keyboard);
     }
-    Some(calls.into_iter().map(|(method, params)| (method, Value::Object(params).to_string())).collect())
+    calls.into_iter().map(|(method, params)| (method, Value::Object(params).to_string())).collect()
 }
 
 fn put(params: &mut Map<String, Value>, part: Part, text_name: &str, entities_name: &str) {

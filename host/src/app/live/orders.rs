@@ -201,6 +201,9 @@ impl Live {
             state,
             since,
             reason: failure.or(resting).map(|(_, reason)| redact(reason).into_owned()),
+            limits: self.config.plugins.get(name).map_or_else(BTreeMap::new, |plugin| {
+                plugin.limits.shown().into_iter().map(|(key, limit)| (key.to_owned(), limit)).collect()
+            }),
         }
     }
 }

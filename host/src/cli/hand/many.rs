@@ -1,10 +1,11 @@
-//! Broadcasts and unknown calls, through the running host or on the store.
+//! Broadcasts, calls that wait and unknown calls, through the running host or on the store.
 
 use super::Hand;
 use crate::admin::{Recipients, Terms};
 use crate::cli::exit::WrongArgument;
 use crate::operate::{
-    AT_A_TIME, Audience, Begun, Broadcast, Change, Draft, MissedPage, Outcome, Selection, UnknownCall, UnknownList,
+    AT_A_TIME, Audience, Begun, Broadcast, Cancel, Change, Draft, MissedPage, Outbox, Outcome, Selection, UnknownCall,
+    UnknownList, Waiting, WaitingCall,
 };
 use crate::store::rows::broadcast::Recipient;
 
@@ -107,6 +108,37 @@ impl Hand {
             sum = Audience { chats: sum.chats + reach.chats, gone: sum.gone + reach.gone };
         }
         Ok(sum)
+    }
+
+    pub(in crate::cli) async fn outbox(&self, which: &Waiting, limit: usize) -> anyhow::Result<Outbox> {
+        match self {
+            Self::Running(host) => {
+                let limit = ("limit", Some(limit.to_string()));
+                let query = [limit, ("chat", which.chat.clone()), ("plugin", which.plugin.clone())];
+                let query: Vec<_> = query.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+                host.get("/api/outbox", &query).await
+            }
+            Self::Stopped { operator, .. } => Ok(operator.outbox(which, limit).await?),
+        }
+    }
+
+    pub(in crate::cli) async fn waiting_call(&self, number: u64, content: bool) -> anyhow::Result<WaitingCall> {
+        match self {
+            Self::Running(host) => {
+                host.get(&format!("/api/outbox/{number}"), &[("content", content.to_string())]).await
+            }
+            Self::Stopped { operator, .. } => {
+                let missing = || WrongArgument(format!("no call {number} waits; see `botyard outbox list`"));
+                Ok(operator.waiting_call(number, content).await?.ok_or_else(missing)?)
+            }
+        }
+    }
+
+    pub(in crate::cli) async fn cancel_calls(&self, which: &Cancel) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Running(host) => host.post("/api/outbox/cancel", which).await,
+            Self::Stopped { operator, .. } => Ok(operator.cancel_calls(which).await?),
+        }
     }
 
     pub(in crate::cli) async fn unknown_calls(&self, limit: usize) -> anyhow::Result<UnknownList> {

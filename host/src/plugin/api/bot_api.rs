@@ -5,11 +5,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{DESCRIBING, Host, StopOnDrop};
+use super::{DESCRIBING, Host, Run, StopOnDrop};
 use crate::clock::unix_millis;
+use crate::plugin::allowance::Short;
 use crate::plugin::bindings::botyard::telegram::bot_api as wit;
 use crate::plugin::tape::NOT_ON_TAPE;
-use crate::plugin::{Answer, Attachment, CallError, grants, reach};
+use crate::plugin::version::Context;
+use crate::plugin::{Answer, Attachment, CallError, Limit, grants, reach};
 use crate::store::rows::file::{self, Attached};
 use crate::store::rows::moved;
 use crate::store::rows::outbox::{Delivery, Fallback, OutboxRow, Priority, lane_prefix};
@@ -76,8 +78,9 @@ impl Host {
         }
         let files = run.attachments(&params)?;
         if run.calls >= self.context.limits.calls {
-            return Err(CallError::Denied(format!("a run can make at most {} calls at once", run.calls)));
+            return Err(CallError::Denied(self.context.too_many_calls()));
         }
+        run.take_calls(&self.context, 1, true)?;
         run.calls += 1;
         let place = run.journal.calls.begin(&mut run.cursor, run.attempt, plugin, &method, &params);
         let deadline = run.deadline.saturating_duration_since(tokio::time::Instant::now());
@@ -115,6 +118,7 @@ impl Host {
                 .and_then(|()| run.charge_effect(method.len() + params.len()))
                 .map_err(CallError::Denied)?;
         }
+        run.take_calls(&self.context, calls.len() as u64, false)?;
         let numbered = |file: Attachment| Attached { number: rand::random(), ..file.attached };
         for (place, (method, params)) in calls.into_iter().enumerate() {
             let files: Vec<_> = run.attachments(&params)?.into_iter().map(numbered).collect();
@@ -162,7 +166,7 @@ impl Host {
         let context = &self.context;
         grants::check(&context.name, &context.methods, &context.grants, method).map_err(CallError::Denied)?;
         if params.len() as u64 > context.limits.value {
-            return Err(CallError::Invalid(format!("the parameters have more than {} bytes", context.limits.value)));
+            return Err(CallError::Invalid(context.too_long()));
         }
         if !params.trim_start().starts_with('{') {
             return Err(CallError::Invalid("the parameters are not a JSON object".to_owned()));
@@ -175,6 +179,34 @@ impl Host {
             Ok(_) => Ok(()),
             Err(error) => Err(CallError::Invalid(format!("the parameters are not a JSON object: {error}"))),
         }
+    }
+}
+
+impl Run {
+    /// Takes calls from what the plugin may make in a minute; those that are only queued come back if they are not
+    /// committed.
+    pub(super) fn take_calls(&mut self, context: &Context, count: u64, at_once: bool) -> Result<(), CallError> {
+        let most = context.limits.calls_per_minute;
+        let of_run = u64::from(self.calls) + self.queued.count() + count;
+        let taken = match at_once {
+            // Another attempt would ask for as many again.
+            _ if most > 0 && of_run > u64::from(most) => Err(Short::Always),
+            true => context.allowance.take_calls(self.bot, count, most),
+            false => self.queued.take(count, most),
+        };
+        taken.map_err(|short| {
+            let limit = Limit::CallsPerMinute;
+            let place = limit.hit(&context.name);
+            match short {
+                Short::For(wait) => {
+                    self.short = Some((limit, wait));
+                    CallError::Flooded(wait)
+                }
+                Short::Always => {
+                    CallError::Denied(format!("this run alone asks for more than {most} calls in a minute: {place}"))
+                }
+            }
+        })
     }
 }
 

@@ -140,7 +140,7 @@ impl Host {
         use wit::BroadcastError::{Denied, Invalid};
         let context = &self.context;
         if params.len() as u64 > context.limits.value {
-            return Err(Invalid(format!("the parameters have more than {} bytes", context.limits.value)));
+            return Err(Invalid(context.too_long()));
         }
         let paid = options.max_stars.is_some();
         let params = cast::for_many(method, params, paid).map_err(Invalid)?;

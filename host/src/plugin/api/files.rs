@@ -18,7 +18,7 @@ use crate::plugin::bindings::botyard::files::files as wit;
 use crate::plugin::bindings::botyard::telegram::bot_api::CallError as WitCallError;
 use crate::plugin::outbound::NO_FILES;
 use crate::plugin::tape::NOT_ON_TAPE;
-use crate::plugin::{Attachment, CallError, Tape, grants};
+use crate::plugin::{Attachment, CallError, Limit, Tape, grants};
 use crate::store::rows::file::{Attached, Hash};
 use crate::telegram::Refusal;
 use crate::whose;
@@ -114,7 +114,8 @@ impl Host {
         begun.size += bytes.len() as u64;
         run.files.made_bytes += bytes.len() as u64;
         if run.files.made_bytes > limit {
-            return Err(format!("this run has made more than {limit} bytes of files (`limits.upload` in bot.toml)"));
+            let place = Limit::Upload.hit(&self.context.name);
+            return Err(format!("this run has made more than {limit} bytes of files: {place}"));
         }
         if let Some(problem) = place.limits().refuses(&begun.name, begun.size.max(1), false) {
             return Err(problem);
@@ -184,8 +185,9 @@ impl Host {
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         let id = run.files.number().map_err(CallError::Denied)?;
         if run.calls >= calls {
-            return Err(CallError::Denied(format!("a run can make at most {calls} calls at once")));
+            return Err(CallError::Denied(context.too_many_calls()));
         }
+        run.take_calls(context, 1, true)?;
         run.calls += 1;
         let deadline = run.deadline.saturating_duration_since(tokio::time::Instant::now());
         let outbound = Arc::clone(&run.outbound);
@@ -195,9 +197,8 @@ impl Host {
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         run.files.fetched_bytes += fetched.size;
         if run.files.fetched_bytes > limit {
-            return Err(CallError::Denied(format!(
-                "this run has fetched more than {limit} bytes of files (`limits.download` in bot.toml)"
-            )));
+            let place = Limit::Download.hit(&self.context.name);
+            return Err(CallError::Denied(format!("this run has fetched more than {limit} bytes of files: {place}")));
         }
         let info = wit::Info {
             file: id,

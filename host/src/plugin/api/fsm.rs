@@ -2,6 +2,7 @@
 
 use super::{DESCRIBING, Host, Run, failed};
 use crate::domain::{Conversation, PluginName};
+use crate::plugin::Limit;
 use crate::plugin::bindings::botyard::fsm::conversation as wit;
 use crate::plugin::bindings::botyard::types::types::{State, StateKey};
 use crate::plugin::version::Context;
@@ -19,7 +20,10 @@ impl wit::Host for Host {
         let Some(run) = &mut self.run else { return Ok(Err(DESCRIBING.to_owned())) };
         let (size, limit) = (state.bytes.len() + state.name.len(), self.context.limits.state);
         if size as u64 > limit {
-            return Ok(Err(format!("the state has {size} bytes; at most {limit} are kept (`limits.state`)")));
+            return Ok(Err(format!(
+                "the state has {size} bytes; at most {limit} are kept: {}",
+                Limit::State.hit(&self.context.name)
+            )));
         }
         if let Err(problem) = run.charge_effect(size) {
             return Ok(Err(problem));

@@ -7,11 +7,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::{DESCRIBING, Host, StopOnDrop};
 use crate::config::redaction::redact;
-use crate::plugin::Answer;
+use crate::plugin::allowance::Short;
 use crate::plugin::bindings::botyard::http::client as wit;
 use crate::plugin::grants::Reach;
 use crate::plugin::http::{Budget, Error, Exchange, Request, Response};
 use crate::plugin::tape::NOT_ON_TAPE;
+use crate::plugin::{Answer, Limit};
 use crate::whose;
 
 /// What is left of a run's time for making something of "not in time", at most.
@@ -61,9 +62,24 @@ impl Host {
             return answer.unwrap_or_else(|| Err(Error::UnknownOutcome(lost.to_owned())));
         }
         if run.requests >= limits.http_calls {
-            let most = limits.http_calls;
-            return Err(Error::Limited(format!("a run can make at most {most} requests (`limits.http_calls`)")));
+            let (most, place) = (limits.http_calls, Limit::HttpCalls.hit(plugin));
+            return Err(Error::Limited(format!("a run can make at most {most} requests: {place}")));
         }
+        // Room for the longest answer too: a request that has had its effect is not to break off for lack of it.
+        let sends = size_of(&request);
+        let reserved = sends + limits.http_bytes;
+        context.allowance.take_http_bytes(reserved, limits.http_bytes_per_minute).map_err(|short| {
+            let (most, place) = (limits.http_bytes_per_minute, Limit::HttpBytesPerMinute.hit(plugin));
+            match short {
+                Short::For(wait) => {
+                    run.short = Some((Limit::HttpBytesPerMinute, wait));
+                    Error::Limited(format!("more than {most} bytes in a minute: {place}"))
+                }
+                Short::Always => {
+                    Error::Denied(format!("the request and `limits.http_bytes` are more than {most} bytes: {place}"))
+                }
+            }
+        })?;
         run.requests += 1;
         let left = run.deadline.saturating_duration_since(tokio::time::Instant::now());
         let budget = Budget {
@@ -81,9 +97,19 @@ impl Host {
             }))
         };
         let _stop = StopOnDrop(task.abort_handle());
-        let Exchange { result, reached } = task
-            .await
-            .unwrap_or_else(|error| Exchange { result: Err(Error::UnknownOutcome(error.to_string())), reached: true });
+        let Exchange { result, reached, wait } = task.await.unwrap_or_else(|error| Exchange {
+            result: Err(Error::UnknownOutcome(error.to_string())),
+            reached: true,
+            wait: None,
+        });
+        if let Some(wait) = wait {
+            run.short = Some((Limit::HttpPerMinute, wait));
+        }
+        let got = result.as_ref().map_or(limits.http_bytes, |answer| answer.body.len() as u64);
+        let used = if reached { sends + got } else { 0 };
+        if limits.http_bytes_per_minute > 0 {
+            context.allowance.give_back_http_bytes(reserved.saturating_sub(used));
+        }
         let result = result.map_err(without_secrets);
         if let Some(place) = place {
             run.journal.http.finish(place, &result, reached, settled(&result));
@@ -103,6 +129,12 @@ fn settled(result: &Result<Response, Error>) -> bool {
         Ok(response) => response.status < 400,
         Err(_) => true,
     }
+}
+
+/// Bytes that it sends, about.
+fn size_of(request: &Request) -> u64 {
+    let headers = request.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    (request.url.len() + headers + request.body.len()) as u64
 }
 
 /// Tells a request from others; a hash, since bodies may be large.

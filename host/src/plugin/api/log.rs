@@ -7,6 +7,7 @@ use tracing::field::display;
 use super::{Host, Panic, shorten};
 use crate::config::redaction::redact;
 use crate::plugin::bindings::botyard::log::log as wit;
+use crate::plugin::{Limit, allowance};
 
 /// What a line costs besides its text, and each of its fields: what the host adds to them.
 const LINE_BYTES: usize = 64;
@@ -21,12 +22,24 @@ impl wit::Host for Host {
         let size = size(message.len()) + fields.iter().map(|(key, value)| size(key.len() + value.len())).sum::<usize>();
         if self.log_left < size as u64 {
             if self.log_left > 0 {
-                tracing::warn!(target: "plugin", %plugin, event, "a run logs too much; its further lines are dropped");
+                let limit = Limit::Log.hit(plugin);
+                tracing::warn!(target: "plugin", %plugin, event, limit, "a run logs too much; its further lines are dropped");
             }
             self.log_left = 0;
             return Ok(());
         }
         self.log_left -= size as u64;
+        if !is_written(level) {
+            return Ok(());
+        }
+        let line = self.context.allowance.line(size as u64, self.context.limits.log_per_minute);
+        if line != allowance::Line::Written {
+            let limit = Limit::LogPerMinute.hit(plugin);
+            if line == allowance::Line::DroppedAndTold {
+                tracing::warn!(target: "plugin", %plugin, event, limit, "a plugin's runs log too much; lines are dropped");
+            }
+            return Ok(());
+        }
         // Before anything is escaped, which would hide a secret with a quote in it from the last filter.
         let message = redact(&message);
         let fields: Vec<_> =
@@ -48,6 +61,17 @@ impl wit::Host for Host {
         shorten(&mut file, PANIC_BYTES);
         self.panic = Some(Panic { message, file, line });
         Ok(())
+    }
+}
+
+/// Whether a line of this level comes into the log at all.
+fn is_written(level: wit::Level) -> bool {
+    match level {
+        wit::Level::Trace => tracing::enabled!(target: "plugin", tracing::Level::TRACE),
+        wit::Level::Debug => tracing::enabled!(target: "plugin", tracing::Level::DEBUG),
+        wit::Level::Info => tracing::enabled!(target: "plugin", tracing::Level::INFO),
+        wit::Level::Warn => tracing::enabled!(target: "plugin", tracing::Level::WARN),
+        wit::Level::Error => tracing::enabled!(target: "plugin", tracing::Level::ERROR),
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{DESCRIBING, Host, Run, failed};
 use crate::domain::{EventLane, Lane, PluginName};
+use crate::plugin::Limit;
 use crate::plugin::bindings::botyard::schedule::timers as wit;
 use crate::recurrence::{Misfire, Rule};
 use crate::store::rows::timer::{self, Owner, Repeat, TimerRow};
@@ -123,7 +124,10 @@ impl Host {
         let Some(run) = &mut self.run else { return Ok(Err(DESCRIBING.to_owned())) };
         let (size, limit) = (payload.len(), self.context.limits.value);
         if size as u64 > limit {
-            return Ok(Err(format!("the payload has {size} bytes; at most {limit} are kept (`limits.value`)")));
+            return Ok(Err(format!(
+                "the payload has {size} bytes; at most {limit} are kept: {}",
+                Limit::Value.hit(&self.context.name)
+            )));
         }
         if let Err(problem) = check_name(&name).and_then(|()| run.charge_effect(size)) {
             return Ok(Err(problem));

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::{DESCRIBING, Host, Run, failed};
 use crate::domain::{ChatId, PluginName, UserId};
+use crate::plugin::Limit;
 use crate::plugin::bindings::botyard::storage::key_value as wit;
 use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::kv::{Scope, ValueRow, key, scope_prefix};
@@ -36,7 +37,10 @@ impl wit::Host for Host {
         let Some(run) = &mut self.run else { return Ok(Err(DESCRIBING.to_owned())) };
         let (size, limit) = (value.len(), self.context.limits.value);
         if size as u64 > limit {
-            return Ok(Err(format!("the value has {size} bytes; at most {limit} are kept (`limits.value`)")));
+            return Ok(Err(format!(
+                "the value has {size} bytes; at most {limit} are kept: {}",
+                Limit::Value.hit(&self.context.name)
+            )));
         }
         let row = ValueRow { expires: run.expiry(ttl_seconds), bytes: value };
         let scope = run.scope(scope)?;

@@ -19,6 +19,8 @@ use crate::plugin::bindings::botyard::telegram::bot_api::{self, Host as _};
 use crate::plugin::{CallError, Event, Grants, HttpClient, Limits, Timer};
 use crate::store::Store;
 
+mod limits;
+
 struct NoCalls;
 
 impl Outbound for NoCalls {
@@ -28,6 +30,22 @@ impl Outbound for NoCalls {
 
     fn keep_acting(&self, _: String) -> BoxFuture<'static, ()> {
         Box::pin(std::future::pending())
+    }
+}
+
+fn context(plugin: &str) -> Context {
+    Context {
+        name: PluginName::new(plugin),
+        config: "{}".into(),
+        secrets: BTreeMap::new(),
+        grants: Grants::default(),
+        limits: Limits::default(),
+        allowance: Arc::default(),
+        methods: vec!["send*".into()],
+        http: vec![],
+        tells_expired: false,
+        state_version: 1,
+        catalogs: Catalogs::default(),
     }
 }
 
@@ -44,18 +62,10 @@ impl Bench {
 
     /// A run of `plugin` at `now`, on top of `tx`.
     fn run_with(&self, plugin: &str, now: u64, tx: Tx) -> Host {
-        let context = Context {
-            name: PluginName::new(plugin),
-            config: "{}".into(),
-            secrets: BTreeMap::new(),
-            grants: Grants::default(),
-            limits: Limits::default(),
-            methods: vec!["send*".into()],
-            http: vec![],
-            tells_expired: false,
-            state_version: 1,
-            catalogs: Catalogs::default(),
-        };
+        self.host(context(plugin), now, tx, Arc::new(NoCalls))
+    }
+
+    fn host(&self, context: Context, now: u64, tx: Tx, outbound: Arc<dyn Outbound>) -> Host {
         let invocation = Invocation {
             id: 5,
             attempt: 1,
@@ -71,7 +81,7 @@ impl Bench {
             tape: None,
         };
         let meter = Arc::new(Meter::new(Duration::from_secs(1)));
-        Host::running(Arc::new(context), meter, HttpClient::new([]), &invocation, tx, Arc::new(NoCalls))
+        Host::running(Arc::new(context), meter, HttpClient::new([]), &invocation, tx, outbound)
     }
 
     fn run(&self, now: u64) -> Host {

@@ -226,3 +226,52 @@ async fn the_reason_of_a_failure_has_an_end() {
         other => panic!("{:.200}", format!("{other:?}")),
     }
 }
+
+#[test]
+fn limits_that_end_a_run_name_their_line_and_are_counted() {
+    let loops = "(loop $l (br $l)) unreachable";
+    let waits = "(call $sleep (i64.const -1)) (global.get $done)";
+    let usual = Limits::default;
+    for (key, handle, limits) in [
+        ("memory", EAT, Limits { memory: 3 << 20, ..usual() }),
+        ("cpu", loops, Limits { cpu: Duration::from_millis(20), ..usual() }),
+        ("time", waits, Limits { time: Duration::from_millis(20), ..usual() }),
+    ] {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let bench = Bench::new();
+        let result = metrics::with_local_recorder(&recorder, || {
+            runtime.block_on(async { bench.handle(handle, limited(limits)).await })
+        });
+        let told = result.unwrap_err().with_place(&name());
+        assert!(told.ends_with(&format!("its `limits.{key}` of [plugins.shop] in bot.toml")), "{told}");
+        let rendered = recorder.handle().render();
+        assert!(rendered.contains(&format!("plugin=\"shop\",limit=\"{key}\"}} 1")), "{rendered}");
+    }
+}
+
+/// Queues a call and fails if that was refused, as the SDK does for who does not look.
+const QUEUE_OR_FAIL: &str = "
+    (call $enqueue (global.get $method) (global.get $method_len) (global.get $params) (global.get $params_len)
+      (i32.const 1) (i32.const 1) (i32.const 0) (i32.const 0) (global.get $answer))
+    (if (i32.load8_u (global.get $answer)) (then (return (global.get $refused))))";
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_fails_for_lack_of_calls_is_short_of_them_and_uses_none() {
+    let bench = Bench::new();
+    let twice = format!("{QUEUE_OR_FAIL} {QUEUE_OR_FAIL} (global.get $done)");
+    let plugin = bench.load(
+        Guest { handle: &twice, ..Default::default() },
+        limited(Limits { calls_per_minute: 5, ..Limits::default() }),
+    );
+    let invocation = invocation();
+    let first = bench.run(&plugin, &invocation).await;
+    assert_eq!(bench.run(&plugin, &invocation).await.result, Ok(Verdict::Done), "its report is dropped, not committed");
+    let mut reports = vec![first, bench.run(&plugin, &invocation).await];
+    // Four are held; the second call of this run is one too many, and its first is given back.
+    let third = bench.run(&plugin, &invocation).await;
+    let RunError::Short { limit: Limit::CallsPerMinute, wait } = third.result.unwrap_err() else { panic!() };
+    assert_eq!(wait, Duration::from_secs(60));
+    drop(reports.pop());
+    assert_eq!(bench.run(&plugin, &invocation).await.result, Ok(Verdict::Done));
+}

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use tokio::time::Instant;
 
 use super::super::schedule::Schedule;
-use super::{AT_A_TIME, Broadcasts, IN_HAND, Job, MOST_OPEN, Open, Place, hand, known, lane, unreadable};
+use super::fate::Fate;
+use super::{AT_A_TIME, Broadcasts, IN_HAND, Job, MOST_OPEN, Open, Place, hand, known, lane, park, unreadable};
 use crate::domain::{ChatId, Lane};
 use crate::store::rows::broadcast::{self as rows, Cursor, FailureKind, OpenRow, Recipient, To};
 use crate::store::{self, Op};
@@ -24,11 +25,14 @@ impl Broadcasts {
         while let Some(Reverse((at, number))) = job.parked.peek().copied().filter(|Reverse((at, _))| *at <= now) {
             job.parked.pop();
             if job.open.get(&number).is_some_and(|open| open.place == Place::Parked(at)) {
-                hand(id, job, number, &self.chats, schedule, now);
+                match self.shares.wait(&job.head.owner, now) {
+                    Some(ready) => park(job, number, ready),
+                    None => hand(id, job, number, &self.chats, schedule, now),
+                }
             }
         }
         let mut taken = 0;
-        while job.in_lanes < IN_HAND && job.open.len() < MOST_OPEN {
+        while job.in_lanes < IN_HAND && job.open.len() < MOST_OPEN && self.shares.wait(&job.head.owner, now).is_none() {
             if taken == AT_A_TIME {
                 self.busy = true;
                 break;
@@ -107,6 +111,16 @@ impl Broadcasts {
                 Ok(Some((to, is_gone.then_some(GONE))))
             }
         }
+    }
+
+    /// A group that turns out to be a supergroup that is in the list too gets it there, and only there.
+    pub(super) fn once(&mut self, id: u64, fate: Fate) -> Fate {
+        let Fate::Moved(chat) = fate else { return fate };
+        let Some(mut job) = self.jobs.remove(&id) else { return fate };
+        // What can't be read is found out when the broadcast is fed.
+        let is_listed = self.is_listed(id, &mut job, chat).unwrap_or(false);
+        self.jobs.insert(id, job);
+        if is_listed { Fate::Failed(FailureKind::Gone) } else { fate }
     }
 
     /// True if the list has this chat by its id, taken already or not. Pieces stay until the end for this.

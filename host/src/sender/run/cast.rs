@@ -3,7 +3,7 @@
 use metrics::counter;
 use tokio::time::Instant;
 
-use super::{Done, Loop, STORE_TROUBLE, weight_of_failed};
+use super::{Done, Loop, STORE_TROUBLE};
 use crate::clock::unix_millis;
 use crate::domain::{Lane, PluginName};
 use crate::sender::attempt::attempt;
@@ -11,7 +11,7 @@ use crate::sender::broadcast::fate::{self, Fate};
 use crate::sender::broadcast::{Attempt, Call, Cast};
 use crate::sender::decide::{self, History, Next};
 use crate::sender::schedule::End;
-use crate::sender::weight::weight_of;
+use crate::sender::weight::{weight_of, weight_of_failed};
 use crate::sender::{CALL_DEADLINE, broadcast};
 use crate::store::rows::broadcast::{FailureKind, HeadRow, Recipient};
 use crate::store::rows::outbox::Priority;

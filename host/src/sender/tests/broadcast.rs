@@ -324,6 +324,26 @@ async fn who_is_listed_by_an_old_id_gets_it_once_in_his_new_place() {
     }
 }
 
+/// Nobody has told the host before Telegram refuses the old id.
+#[tokio::test(start_paused = true)]
+async fn who_is_listed_by_both_ids_gets_it_once_also_where_the_move_is_only_learned_then() {
+    for list in [[-5, -1_005], [-1_005, -5]] {
+        let bench = bench(UNLIMITED, |_, params, _| match params["chat_id"].as_i64() {
+            Some(-5) => answer(
+                400,
+                json!({ "ok": false, "error_code": 400, "parameters": { "migrate_to_chat_id": -1_005 },
+                    "description": "Bad Request: group chat was upgraded to a supergroup chat" }),
+            ),
+            _ => ok(),
+        });
+        bench.start();
+        bench.broadcast(list, |_| ());
+        let progress = bench.ended().await;
+        assert_eq!((progress.sent, progress.gone), (1, 1), "{list:?}");
+        assert_eq!(bench.news().get(&-1_005), Some(&1), "{list:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_broadcast_keeps_to_the_pace_of_a_group_that_has_moved() {
     const SUPER: i64 = -1_000_000_000_005;
@@ -380,4 +400,32 @@ async fn all_known_chats_are_found_counted_and_those_that_are_gone_are_skipped_t
     let progress = again.ended().await;
     assert_eq!((progress.sent, progress.gone), (2, 1));
     assert_eq!(again.news().keys().copied().collect::<Vec<_>>(), [101, 7_777]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugins_broadcast_keeps_to_its_minute_and_loses_nobody() {
+    let bench = bench(UNLIMITED, |_, _, _| ok());
+    bench.sender.limit_bulk([(PluginName::new("news"), 100)].into());
+    bench.start();
+    bench.broadcast(1..=350, |head| head.owner = "news".to_owned());
+    let progress = bench.ended().await;
+    assert_eq!((progress.sent, bench.news().len()), (350, 350));
+    let times: Vec<_> = bench.seen().iter().map(|seen| seen.at).collect();
+    // Between its turn and the call lies the disk, which the paused clock makes slow.
+    let least = times.windows(101).map(|window| window[100] - window[0]).min();
+    assert!(least >= Some(45 * SECOND), "never more than 100 in a minute: {least:?}");
+    assert!(times[349] - times[0] < 240 * SECOND, "and no slower than that: {:?}", times[349] - times[0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_operator_sends_and_what_has_no_limit_is_not_slowed_down() {
+    for (owner, most) in [("", 5), ("news", 0), ("other", 5)] {
+        let bench = bench(UNLIMITED, |_, _, _| ok());
+        bench.sender.limit_bulk([(PluginName::new("news"), most)].into());
+        bench.start();
+        bench.broadcast(1..=100, |head| head.owner = owner.to_owned());
+        bench.ended().await;
+        let times: Vec<_> = bench.seen().iter().map(|seen| seen.at).collect();
+        assert!(times[99] - times[0] < 30 * SECOND, "{owner:?}");
+    }
 }

@@ -21,6 +21,9 @@ pub(crate) struct Limits {
     pub(crate) source: usize,
 }
 
+/// Telegram takes no note of further ones.
+pub(super) const MOST_ENTITIES: usize = 100;
+
 impl Limits {
     pub(crate) const TEXT: usize = 4096;
     pub(crate) const CAPTION: usize = 1024;
@@ -73,22 +76,26 @@ const SHORT: usize = 256;
 /// Cuts a text that is too long. `None` where it is not, where its markup or entities can't be read, and where nothing
 /// in it shows.
 pub(crate) fn parts(text: &str, markup: Markup, entities: &[Value], limits: Limits) -> Option<Vec<Part>> {
-    if text.len() <= limits.first.min(limits.source) {
+    let may_be_crowded = entities.len() > MOST_ENTITIES || (markup != Markup::None && text.len() > 2 * MOST_ENTITIES);
+    if text.len() <= limits.first.min(limits.source) && !may_be_crowded {
         return None;
     }
     let parsed = parse(text, markup)?;
-    if units(&parsed.visible) <= limits.first && text.len() <= limits.source {
-        return None;
-    }
     let entities = Entities::read(&parsed.visible, entities)?;
     let extents = parsed.extents();
-    let short = extents.iter().chain(&entities.bytes).filter(|range| range.len() <= SHORT).cloned();
-    let whole = Whole::new(short.collect());
+    let marked: Vec<_> = extents.iter().chain(&entities.bytes).filter(|range| !range.is_empty()).cloned().collect();
+    if units(&parsed.visible) <= limits.first && text.len() <= limits.source && marked.len() <= MOST_ENTITIES {
+        return None;
+    }
+    let whole = Whole::new(marked.iter().filter(|range| range.len() <= SHORT).cloned().collect());
 
     let composer = Composer { source: text, parsed: &parsed, markup };
     let (mut parts, mut place, mut units_before) = (Vec::new(), Place::default(), 0);
     while place.at < parsed.visible.len() {
-        let limit = if parts.is_empty() { limits.first } else { limits.rest };
+        let mut limit = if parts.is_empty() { limits.first } else { limits.rest };
+        if let Some(end) = crowded_at(&marked, place.at) {
+            limit = limit.min(units(&parsed.visible[place.at..end]));
+        }
         let (part, next) = composer.part(&place, limit, limits.source, &whole)?;
         let shown = &parsed.visible[place.at..next.at];
         let n_units = units(shown);
@@ -99,6 +106,16 @@ pub(crate) fn parts(text: &str, markup: Markup, entities: &[Value], limits: Limi
         place = next;
     }
     (!parts.is_empty()).then_some(parts)
+}
+
+/// Where the first entity begins that is one too many for a part that begins at `from`.
+fn crowded_at(marked: &[Range<usize>], from: usize) -> Option<usize> {
+    if marked.len() <= MOST_ENTITIES {
+        return None;
+    }
+    let mut starts: Vec<usize> = marked.iter().filter(|range| range.end > from).map(|range| range.start).collect();
+    starts.sort_unstable();
+    starts.get(MOST_ENTITIES).map(|start| (*start).max(from))
 }
 
 fn parse(text: &str, markup: Markup) -> Option<Parsed> {

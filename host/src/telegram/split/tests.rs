@@ -210,6 +210,87 @@ fn other_calls_are_as_they_were() {
     }
 }
 
+#[test]
+fn no_message_has_more_entities_than_telegram_takes() {
+    // Each text, what marks it, how many entities it has, and how many messages it takes.
+    let bold = |n: usize| "<b>a</b> ".repeat(n);
+    let stars = |n: usize| "*a* ".repeat(n);
+    for (text, parse_mode, messages) in [
+        (bold(100), "HTML", 0),
+        (bold(101), "HTML", 2),
+        (bold(250), "HTML", 3),
+        (stars(100), "MarkdownV2", 0),
+        (stars(201), "MarkdownV2", 3),
+        (stars(150), "Markdown", 2),
+        // One around all of them, which each part has.
+        (format!("<i>{}</i>", bold(99)), "HTML", 0),
+        (format!("<i>{}</i>", bold(150)), "HTML", 2),
+        // Marks that stand for themselves.
+        ("a < b ".repeat(150), "HTML", 0),
+    ] {
+        let found = calls("sendMessage", json!({ "chat_id": 7, "text": text, "parse_mode": parse_mode }));
+        assert_eq!(found.len(), messages, "{parse_mode} {text:.20}");
+        let marks =
+            |text: &str| text.matches("<b>").count() + text.matches("<i>").count() + text.matches('*').count() / 2;
+        let counts = found.iter().map(|(_, params)| marks(params["text"].as_str().unwrap()));
+        assert!(counts.clone().all(|count| (1..=100).contains(&count)), "{:?}", counts.collect::<Vec<_>>());
+    }
+    let entities =
+        |n: usize| (0..n).map(|at| json!({ "type": "bold", "offset": 2 * at, "length": 1 })).collect::<Vec<_>>();
+    let text = "a ".repeat(130);
+    assert_eq!(calls("sendMessage", json!({ "chat_id": 7, "text": text, "entities": entities(100) })), []);
+    let found = calls("sendMessage", json!({ "chat_id": 7, "text": text, "entities": entities(130) }));
+    let counts: Vec<_> = found.iter().map(|(_, params)| params["entities"].as_array().map_or(0, Vec::len)).collect();
+    assert_eq!(counts, [100, 30]);
+    let photo = json!({ "chat_id": 7, "photo": "id", "caption": text, "caption_entities": entities(130) });
+    let found = calls("sendPhoto", photo);
+    assert_eq!((found.len(), found[1].1["entities"].as_array().unwrap().len()), (2, 30));
+    // All in one place: no cut mends that.
+    let nested = vec![json!({ "type": "bold", "offset": 0, "length": 4 }); 130];
+    assert_eq!(calls("sendMessage", json!({ "chat_id": 7, "text": text, "entities": nested })), []);
+}
+
+#[test]
+fn captions_of_albums_go_on_as_messages_in_their_order() {
+    let long = |word: &str| format!("{word} ").repeat(300);
+    let short = "as it is";
+    let item = |caption: &str| json!({ "type": "photo", "media": "id", "caption": caption });
+    let album = |media: Value| json!({ "chat_id": 7, "message_thread_id": 3, "media": media, "reply_parameters": { "message_id": 1 } });
+    for media in [
+        json!([item(&long("one")), item(short), item(&long("three"))]),
+        json!(json!([item(&long("one")), item(short), item(&long("three"))]).to_string()),
+    ] {
+        let found = calls("sendMediaGroup", album(media));
+        let methods: Vec<_> = found.iter().map(|(method, _)| method.as_str()).collect();
+        assert_eq!(methods, ["sendMediaGroup", "sendMessage", "sendMessage"]);
+        let captions: Vec<_> =
+            found[0].1["media"].as_array().unwrap().iter().map(|item| item["caption"].as_str().unwrap()).collect();
+        assert!(captions.iter().all(|caption| units(caption) <= 1024) && captions[1] == short);
+        for (rest, (caption, whole)) in
+            found[1..].iter().zip([(captions[0], long("one")), (captions[2], long("three"))])
+        {
+            assert_eq!(format!("{caption}{}", rest.1["text"].as_str().unwrap()), whole);
+            assert_eq!((&rest.1["chat_id"], &rest.1["message_thread_id"]), (&json!(7), &json!(3)));
+            assert_eq!((rest.1.get("media"), rest.1.get("reply_parameters")), (None, None));
+        }
+    }
+    assert_eq!(calls("sendMediaGroup", album(json!([item(short), item(short)]))), []);
+    assert_eq!(calls("sendMediaGroup", json!({ "media": [item(&long("x"))] })), [], "nowhere to go");
+
+    let html =
+        json!({ "type": "photo", "media": "id", "caption": format!("<b>{}</b>", long("bbbb")), "parse_mode": "HTML" });
+    let edit = json!({ "chat_id": 7, "message_id": 5, "media": html, "reply_markup": {} });
+    let [first, second] = &calls("editMessageMedia", edit)[..] else { panic!() };
+    assert_eq!((first.1["media"]["type"].as_str(), first.1.get("reply_markup")), (Some("photo"), None));
+    assert_eq!((&second.1["parse_mode"], &second.1["reply_markup"]), (&json!("HTML"), &json!({})));
+    assert!(second.1["text"].as_str().unwrap().starts_with("<b>"));
+
+    let broken = json!({ "chat_id": 7, "media": [{ "type": "photo", "caption": "<b>word ".repeat(300), "parse_mode": "HTML" }] });
+    assert_eq!(split("sendMediaGroup", &broken.to_string(), false), None);
+    let found = split("sendMediaGroup", &broken.to_string(), true).unwrap();
+    assert!(found.len() == 2 && found.iter().all(|(_, params)| !params.contains("<b>")), "{found:?}");
+}
+
 /// Texts with everything that is hard about texts.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![

@@ -1,0 +1,201 @@
+//! Every limit that a host function keeps: what the plugin is told, and what is counted.
+
+use super::*;
+use crate::plugin::Limit;
+use crate::plugin::bindings::botyard::http::client::{self, Host as _};
+
+/// Answers every call.
+struct Calls;
+
+impl Outbound for Calls {
+    fn call(&self, _: &PluginName, _: &str, _: String, _: Duration) -> BoxFuture<'_, Result<String, CallError>> {
+        Box::pin(std::future::ready(Ok("true".to_owned())))
+    }
+
+    fn keep_acting(&self, _: String) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+const NOW: u64 = 1_000_000;
+const PARAMS: &str = r#"{"chat_id":1,"text":"hi"}"#;
+
+fn options(long_text: bot_api::LongText) -> bot_api::Options {
+    bot_api::Options {
+        priority: bot_api::Priority::Normal,
+        delivery: bot_api::Delivery::AtLeastOnce,
+        long_text,
+        bad_markup: bot_api::BadMarkup::Refuse,
+    }
+}
+
+fn queue(host: &mut Host) -> Result<(), bot_api::CallError> {
+    host.enqueue("sendMessage".into(), PARAMS.into(), options(bot_api::LongText::Whole)).unwrap()
+}
+
+async fn call(host: &mut Host) -> Result<String, bot_api::CallError> {
+    host.call("sendMessage".into(), PARAMS.into()).await.unwrap()
+}
+
+async fn fetch(host: &mut Host, method: &str, body: usize) -> Result<(), String> {
+    let request = client::Request {
+        method: method.into(),
+        // Nobody listens there.
+        url: "http://127.0.0.1:9/".into(),
+        headers: vec![],
+        body: vec![0; body],
+        timeout_ms: None,
+    };
+    host.send(request).await.unwrap().map(drop).map_err(|error| format!("{error:?}"))
+}
+
+impl Bench {
+    fn limited(&self, limits: Limits) -> Host {
+        self.limited_by(limits, Arc::default())
+    }
+
+    fn limited_by(&self, limits: Limits, allowance: Arc<crate::plugin::allowance::Allowance>) -> Host {
+        let here: Vec<crate::domain::OriginPattern> = vec!["http://127.0.0.1:9".parse().unwrap()];
+        let grants = Grants { http: here.clone(), ..Grants::default() };
+        let context = Context { limits, allowance, http: here, grants, ..context("shop") };
+        self.host(context, NOW, Tx::new(&self.store), Arc::new(Calls))
+    }
+}
+
+/// What the plugin is told last, where it is told anything.
+async fn run_into(limit: Limit, host: &mut Host) -> Option<String> {
+    let told = |result: Result<(), bot_api::CallError>| result.map_err(|error| format!("{error:?}"));
+    let result = match limit {
+        Limit::State => {
+            let state = fsm::State { name: "s".into(), version: 1, bytes: vec![0; 200] };
+            fsm::Host::set(host, state, None).unwrap()
+        }
+        Limit::Value => {
+            let long = format!(r#"{{"chat_id":1,"text":"{}"}}"#, "x".repeat(200));
+            let options = options(bot_api::LongText::Whole);
+            let queued = host.enqueue("sendMessage".into(), long, options);
+            assert!(told(queued.unwrap()).unwrap_err().contains("`limits.value` of [plugins.shop] in bot.toml"));
+            kv::Host::set(host, kv::Scope::Plugin, "k".into(), vec![0; 200], None).unwrap()
+        }
+        Limit::Calls => {
+            call(host).await.unwrap();
+            call(host).await.unwrap();
+            told(call(host).await.map(drop))
+        }
+        Limit::CallsPerMinute => {
+            // Direct and queued ones together; the third would be too many for one run, whatever others do.
+            call(host).await.unwrap();
+            queue(host).unwrap();
+            queue(host).unwrap();
+            told(queue(host))
+        }
+        Limit::Log | Limit::LogPerMinute => {
+            for _ in 0..4 {
+                host.emit(log::Level::Warn, "x".repeat(100), vec![]).unwrap();
+            }
+            return None;
+        }
+        Limit::HttpBytes => fetch(host, "POST", 200).await,
+        Limit::HttpCalls | Limit::HttpPerMinute => {
+            let first = fetch(host, "GET", 0).await.unwrap_err();
+            assert!(first.contains("Unreachable"), "{first}");
+            let second = fetch(host, "GET", 0).await.unwrap_err();
+            assert!(second.contains("Unreachable") || limit == Limit::HttpPerMinute, "{second}");
+            fetch(host, "GET", 0).await
+        }
+        Limit::HttpBytesPerMinute => fetch(host, "POST", 90).await,
+        Limit::Memory | Limit::Cpu | Limit::Time | Limit::BulkPerMinute | Limit::Upload | Limit::Download => {
+            unreachable!("kept elsewhere")
+        }
+    };
+    Some(result.unwrap_err())
+}
+
+#[test]
+fn every_limit_names_its_line_and_is_counted() {
+    let small = Limits {
+        state: 100,
+        value: 100,
+        calls: 2,
+        calls_per_minute: 3,
+        log: 400,
+        log_per_minute: 300,
+        http_bytes: 100,
+        http_calls: 2,
+        http_per_minute: 1,
+        http_bytes_per_minute: 150,
+        ..Limits::default()
+    };
+    let usual = Limits::default();
+    for (limit, limits) in [
+        (Limit::State, Limits { state: small.state, ..usual.clone() }),
+        (Limit::Value, Limits { value: small.value, ..usual.clone() }),
+        (Limit::Calls, Limits { calls: small.calls, ..usual.clone() }),
+        (Limit::CallsPerMinute, Limits { calls_per_minute: small.calls_per_minute, ..usual.clone() }),
+        (Limit::Log, Limits { log: small.log, ..usual.clone() }),
+        (Limit::LogPerMinute, Limits { log_per_minute: small.log_per_minute, ..usual.clone() }),
+        (Limit::HttpBytes, Limits { http_bytes: small.http_bytes, ..usual.clone() }),
+        (Limit::HttpCalls, Limits { http_calls: small.http_calls, ..usual.clone() }),
+        (Limit::HttpPerMinute, Limits { http_per_minute: small.http_per_minute, ..usual.clone() }),
+        (Limit::HttpBytesPerMinute, Limits { http_bytes: 100, http_bytes_per_minute: 150, ..usual.clone() }),
+    ] {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let bench = Bench::new();
+        let told = metrics::with_local_recorder(&recorder, || {
+            tracing::subscriber::with_default(Arc::new(Lines::default()), || {
+                runtime.block_on(async {
+                    let mut host = bench.limited(limits);
+                    run_into(limit, &mut host).await
+                })
+            })
+        });
+        let key = limit.key();
+        let place = format!("`limits.{key}` of [plugins.shop] in bot.toml");
+        assert!(told.as_ref().is_none_or(|told| told.contains(&place)), "{key}: {told:?}");
+        let rendered = recorder.handle().render();
+        let series = format!("botyard_plugin_limits_total{{plugin=\"shop\",limit=\"{key}\"}} ");
+        assert!(rendered.contains(&series), "{key}: {rendered}");
+        assert_eq!(rendered.matches("limit=").count(), 1, "{key} and no other: {rendered}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_finds_the_calls_of_a_minute_used_up_is_told_for_how_long() {
+    let bench = Bench::new();
+    let limits = Limits { calls_per_minute: 3, ..Limits::default() };
+    let mut first = bench.limited(limits.clone());
+    let allowance = first.context.allowance.clone();
+    queue(&mut first).unwrap();
+    call(&mut first).await.unwrap();
+    let run = first.run.as_mut().unwrap();
+    assert!(run.short.is_none());
+    // A text that becomes two calls counts for two.
+    let mut second = bench.limited_by(limits.clone(), allowance.clone());
+    let long = format!(r#"{{"chat_id":1,"text":"{}"}}"#, "word ".repeat(1_000));
+    let split = second.enqueue("sendMessage".into(), long, options(bot_api::LongText::Split)).unwrap();
+    assert!(matches!(split, Err(bot_api::CallError::Flooded(60))), "{split:?}");
+    assert_eq!(second.run.as_ref().unwrap().short, Some((Limit::CallsPerMinute, Duration::from_secs(60))));
+    assert!(queue(&mut second).is_ok());
+    // What was queued and not committed is given back; what was called stays called.
+    drop(first);
+    drop(second);
+    let mut third = bench.limited_by(limits.clone(), allowance.clone());
+    assert!(queue(&mut third).is_ok() && queue(&mut third).is_ok());
+    assert!(queue(&mut third).is_err());
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let mut fourth = bench.limited_by(limits, allowance);
+    assert!(queue(&mut fourth).is_ok(), "a minute later");
+}
+
+#[tokio::test]
+async fn bytes_that_a_request_did_not_need_are_given_back() {
+    let bench = Bench::new();
+    // Room for one request and its longest answer.
+    let limits = Limits { http_bytes: 100, http_bytes_per_minute: 150, ..Limits::default() };
+    let mut host = bench.limited(limits);
+    for _ in 0..3 {
+        // Nobody was reached, so nothing was used.
+        assert!(fetch(&mut host, "GET", 0).await.unwrap_err().contains("Unreachable"));
+    }
+}
