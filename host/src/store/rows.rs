@@ -23,6 +23,7 @@ pub mod meta;
 pub mod moved;
 pub mod outbox;
 pub mod paused;
+pub mod seal;
 pub mod seen;
 pub mod timer;
 pub mod unknown;
@@ -99,6 +100,6 @@ mod tests {
             }
         }
         let bytes = kinds.into_keys().collect::<String>();
-        assert_eq!(bytes, "abcdefghiklmnopqrstuvwxy", "a new kind is added here; one that has gone is not used again");
+        assert_eq!(bytes, "abcdefghijklmnopqrstuvwxy", "a new kind is added here; one that has gone is not used again");
     }
 }
