@@ -8,6 +8,7 @@ mod e2e {
     mod answers;
     mod bots;
     mod broadcast;
+    mod buttons;
     mod capabilities;
     mod chats;
     mod commands;

@@ -13,7 +13,7 @@ use crate::domain::button::markup::rewrite_update;
 use crate::domain::button::{self, Seal, Wire};
 use crate::domain::{ChatId, PluginName, UpdateView, callback_query_id};
 use crate::plugin::{self, Event};
-use crate::sender::{METHOD, acknowledgement};
+use crate::sender::acknowledgement;
 use crate::store::rows::{outbox, seal};
 use crate::store::{self, Commit, CommitError, Tx};
 
