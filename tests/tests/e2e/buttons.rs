@@ -5,6 +5,8 @@ use std::time::Duration;
 use botyard::simulator::{ALICE, BOTIR, Simulator};
 use botyard_tests::{Host, guest};
 
+use serde_json::{Value, json};
+
 use super::support::{ask, builder, next, simulator};
 
 const OUT_OF_DATE: &str = "This button is out of date.";
@@ -13,7 +15,7 @@ const OUT_OF_DATE: &str = "This button is out of date.";
 fn host(simulator: &Simulator, dispatch: &str) -> Host {
     builder(simulator)
         .sections(&format!("[dispatch]\n{dispatch}\n"))
-        .plugin("a", &guest("buttons"), "priority = 2\nconfig = { name = \"a\" }")
+        .plugin("a", &guest("buttons"), "priority = 2\nconfig = { name = \"a\" }\ngrants = { broadcast = true }")
         .plugin("b", &guest("buttons"), "priority = 1\nconfig = { name = \"b\" }")
         .start()
 }
@@ -164,4 +166,31 @@ async fn buttons_from_elsewhere_come_to_plugins_where_the_operator_wants_it() {
     assert_eq!(next(&simulator, ALICE, before).await, "a picked 5", "whoever is asked first");
     let changed = data.replace("pick:3", "pick:4");
     assert_eq!(forge(&simulator, ALICE, message, &changed).await.as_deref(), Some(OUT_OF_DATE), "what claims a seal");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn buttons_of_broadcasts_and_inline_messages_hold_wherever_they_are() {
+    let simulator = simulator().await;
+    let _host = host(&simulator, "");
+    simulator.user_says(ALICE, ALICE, &format!("/spread {ALICE},{BOTIR}")).expect("a chat");
+    for chat in [ALICE, BOTIR] {
+        let messages = simulator.wait_for_messages(chat, 1, Duration::from_secs(20)).await.expect("one");
+        assert_eq!(press(&simulator, chat, messages[0].id, "Spread").await, "a picked 9");
+    }
+    let asked = simulator.user_asks_inline(ALICE, "tea").expect("a query").query_id.expect("a query");
+    assert!(simulator.wait_until(Duration::from_secs(20), || simulator.call_count("answerInlineQuery") > 0).await);
+    let calls = simulator.calls_of("answerInlineQuery");
+    assert_eq!(calls[0].text("inline_query_id"), Some(&*asked));
+    let results = match &calls[0].params["results"] {
+        Value::String(json) => serde_json::from_str(json).expect("JSON"),
+        results => results.clone(),
+    };
+    let wire = &results[0]["reply_markup"]["inline_keyboard"][0][0]["callback_data"];
+    assert_eq!(wire.as_str().map(str::len), Some(17), "{results}");
+    let from = json!({ "id": BOTIR, "is_bot": false, "first_name": "Botir" });
+    let query = json!({ "id": "77", "from": from, "inline_message_id": "m", "chat_instance": "1", "data": wire });
+    simulator.raw_update(json!({ "callback_query": query })).expect("an update");
+    assert!(simulator.wait_until(Duration::from_secs(20), || simulator.call_count("editMessageText") > 0).await);
+    let edit = simulator.calls_of("editMessageText").pop().expect("an edit");
+    assert_eq!((edit.text("inline_message_id"), edit.text("text")), (Some("m"), Some("a noted 70 inline")));
 }

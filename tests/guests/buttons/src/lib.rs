@@ -2,7 +2,7 @@
 
 use botyard_sdk::prelude::*;
 
-#[plugin(methods = ["sendMessage", "editMessageText", "answerCallbackQuery"])]
+#[plugin(methods = ["sendMessage", "editMessageText", "answerCallbackQuery", "answerInlineQuery"])]
 mod buttons {
     #[derive(CallbackData)]
     enum Order {
@@ -47,10 +47,26 @@ mod buttons {
     fn pressed(ctx: &mut Ctx, order: Order) -> Result<(), Error> {
         let name = name(ctx)?;
         match order {
+            Order::Note(note) if ctx.chat_id().is_none() => ctx.edit(format!("{name} noted {} inline", note.len())),
             Order::Pick { item } => ctx.reply(format!("{name} picked {item}")),
             Order::Note(note) => ctx.reply(format!("{name} noted {}", note.len())),
         };
         Ok(())
+    }
+
+    #[command("spread")]
+    fn spread(ctx: &mut Ctx) -> Result<(), Error> {
+        let keyboard = InlineKeyboard::new().row([Button::data("Spread", Order::Pick { item: 9 })]);
+        let to: Vec<i64> = ctx.args().split(',').map(str::parse).collect::<Result<_, _>>()?;
+        ctx.broadcast(to, "to many").keyboard(keyboard).start()?;
+        Ok(())
+    }
+
+    #[on("inline_query")]
+    fn suggest(ctx: &mut Ctx) {
+        let button = api::InlineKeyboardButton::new("Note").with_callback_data(Order::Note("i".repeat(70)).to_data());
+        let result = api::InlineQueryResultArticle::new("1", "Note", "A note");
+        ctx.answer_inline([result.reply_markup(api::InlineKeyboardMarkup::new([[button]]))]);
     }
 
     #[callback("raw:")]
