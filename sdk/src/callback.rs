@@ -117,7 +117,8 @@ pub struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    pub fn next(&mut self) -> Option<&'a str> {
+    /// The next part.
+    pub fn part(&mut self) -> Option<&'a str> {
         self.any = true;
         self.parts.next()
     }
@@ -142,7 +143,7 @@ macro_rules! plain_fields {
             }
 
             fn read(parts: &mut Reading<'_>) -> Option<Self> {
-                parts.next()?.parse().ok()
+                parts.part()?.parse().ok()
             }
         }
     )*};
@@ -156,7 +157,7 @@ impl CallbackField for bool {
     }
 
     fn read(parts: &mut Reading<'_>) -> Option<Self> {
-        match parts.next()? {
+        match parts.part()? {
             "0" => Some(false),
             "1" => Some(true),
             _ => None,
@@ -177,7 +178,7 @@ impl CallbackField for String {
     }
 
     fn read(parts: &mut Reading<'_>) -> Option<Self> {
-        let mut pieces = parts.next()?.split('%');
+        let mut pieces = parts.part()?.split('%');
         let mut text = pieces.next()?.to_owned();
         for piece in pieces {
             let (letter, rest) = piece.split_at_checked(2)?;
@@ -216,7 +217,7 @@ impl<T: CallbackField> CallbackField for Option<T> {
     }
 
     fn read(parts: &mut Reading<'_>) -> Option<Self> {
-        match parts.next()? {
+        match parts.part()? {
             "-" => Some(None),
             "+" => T::read(parts).map(Some),
             _ => None,

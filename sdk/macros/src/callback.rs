@@ -35,7 +35,7 @@ pub(crate) fn expand(item: TokenStream) -> syn::Result<TokenStream> {
                 writes.push(quote!(#pattern => { parts.push(#name); #write }));
                 reads.push(quote!(#name => ::core::option::Option::Some(#read)));
             }
-            let read = quote!(match parts.next()? { #(#reads,)* _ => ::core::option::Option::None });
+            let read = quote!(match parts.part()? { #(#reads,)* _ => ::core::option::Option::None });
             (quote!(match self { #(#writes)* }), read)
         }
         Data::Struct(data) => {

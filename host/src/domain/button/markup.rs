@@ -52,6 +52,9 @@ pub fn rewrite_update<E>(
     })
 }
 
+/// What a member's string becomes; none where it stays.
+type Replace<'f, E> = dyn FnMut(&Member<'_>, &str) -> Result<Option<String>, E> + 'f;
+
 /// A member whose value is a string.
 struct Member<'a> {
     key: &'a str,
@@ -60,10 +63,7 @@ struct Member<'a> {
 }
 
 /// Replaces strings that are members' values. Of text that is no JSON it makes no sense, but does no harm.
-fn replace<E>(
-    json: &str,
-    new: &mut dyn FnMut(&Member<'_>, &str) -> Result<Option<String>, E>,
-) -> Result<Option<String>, E> {
+fn replace<E>(json: &str, new: &mut Replace<'_, E>) -> Result<Option<String>, E> {
     let mut written = String::new();
     let mut done = 0;
     let mut depth = 0_usize;
