@@ -75,7 +75,7 @@ impl Host {
         }));
         let _stop = StopOnDrop(task.abort_handle());
         let answer = task.await.unwrap_or_else(|error| Err(CallError::UnknownOutcome(error.to_string())));
-        let answer = answer.and_then(|answer| self.open_buttons(answer, chat));
+        let answer = answer.map(|answer| self.open_buttons(answer, chat));
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         let kept = answer.as_ref().err().is_none_or(CallError::is_final);
         run.journal.calls.finish(place, &answer, kept, true);

@@ -57,14 +57,15 @@ impl Host {
         Ok(sealed.unwrap_or(params))
     }
 
-    /// An answer of Telegram's with this plugin's buttons as it made them.
-    pub(super) fn open_buttons(&mut self, answer: String, chat: Option<ChatId>) -> Result<String, CallError> {
-        let Some(run) = self.run.as_mut().filter(|_| may_have_buttons(&answer)) else { return Ok(answer) };
+    /// An answer of Telegram's with this plugin's buttons as it made them. Whatever goes wrong here, the call was made:
+    /// then the answer is given as it came.
+    pub(super) fn open_buttons(&mut self, answer: String, chat: Option<ChatId>) -> String {
+        let Some(run) = self.run.as_mut().filter(|_| may_have_buttons(&answer)) else { return answer };
         let places: Vec<_> = chat.into_iter().collect();
-        let seal = seal::of(&mut run.tx, run.bot).map_err(of_host)?;
         let owner = (run.bot, &self.context.name);
-        let opened = rewrite(&answer, &mut |wire| seal::open(&seal, &run.tx, owner, &places, wire, run.now));
-        Ok(opened.map_err(of_host)?.unwrap_or(answer))
+        let opened = seal::of(&mut run.tx, run.bot)
+            .and_then(|seal| rewrite(&answer, &mut |wire| seal::open(&seal, &run.tx, owner, &places, wire, run.now)));
+        opened.map_err(of_host).ok().flatten().unwrap_or(answer)
     }
 }
 
