@@ -141,7 +141,8 @@ impl Context {
                 None => return Ok(Ok(Offered::Superseded)),
             },
         };
-        let event = invocation.event.clone();
+        // As it came, where each is shown its own.
+        let event = shows.as_ref().map(|_| invocation.event.clone());
         for candidate in candidates {
             let (whole, Candidate { version, observes, matched, .. }) = (is_whole(&candidate), candidate);
             let plugin = &version.plugin;
@@ -157,8 +158,8 @@ impl Context {
                 return Ok(Err(Failure::paused(&plugin.name)));
             }
             invocation.conversation = conversation(plugin, view);
-            if let Some(shows) = &shows {
-                invocation.event = self.show(&tx, shows, &press, &plugin.name, &event)?;
+            if let Some((shows, event)) = shows.as_ref().zip(event.as_ref()) {
+                invocation.event = self.show(&tx, shows, &press, &plugin.name, event)?;
             }
             if !whole {
                 for ((view, raw), facts) in views.iter().zip(&single) {
