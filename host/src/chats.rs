@@ -122,6 +122,14 @@ impl Chats {
         self.answers().keep_for(time);
     }
 
+    /// The chat, and the groups that it was.
+    #[must_use]
+    pub fn all_ids(&self, chat: ChatId) -> Vec<ChatId> {
+        let memory = self.memory();
+        let was = memory.aliases.iter().filter(|(_, now)| **now == chat).map(|(group, _)| *group);
+        std::iter::once(chat).chain(was).collect()
+    }
+
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.shared.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }

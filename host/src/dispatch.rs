@@ -10,6 +10,7 @@ mod age;
 mod album;
 mod answers;
 mod breaker;
+mod buttons;
 mod chats;
 mod claims;
 mod control;
@@ -123,6 +124,10 @@ pub struct Settings {
     pub cancel_command: Option<String>,
     /// What the user is told then, where the plugin has no words for it.
     pub cancel_reply: String,
+    /// What somebody is told who presses a button that leads nowhere, where the plugin has no words for it.
+    pub stale_button_reply: String,
+    /// Plugins are given presses of buttons that this host has not made.
+    pub unsealed_buttons: bool,
     /// An album is complete when no message has joined it for so long.
     pub album_quiet: Duration,
     /// An album is waited for no longer than this.
@@ -182,6 +187,8 @@ impl Dispatcher {
             claims: claims::Claims::default(),
             patience: album::Patience { quiet: settings.album_quiet, wait: settings.album_wait, since: unix_millis() },
             cancel_reply: settings.cancel_reply,
+            stale_button_reply: settings.stale_button_reply,
+            unsealed_buttons: settings.unsealed_buttons,
             expiry: Arc::default(),
         };
         let dispatcher = Self {
@@ -259,6 +266,7 @@ impl Dispatcher {
     /// # Errors
     /// When the store fails.
     pub async fn run(&self, arrivals: Arrivals, mut stop: watch::Receiver<bool>) -> Result<(), store::Error> {
+        self.context.have_seal().await?;
         let timers = tokio::spawn(whose::same(timers::run(self.context.clone(), self.arrivals.clone(), stop.clone())));
         let expiry = tokio::spawn(whose::same(expiry::run(self.context.clone(), self.arrivals.clone(), stop.clone())));
         let sweeping = tokio::spawn({

@@ -1,5 +1,6 @@
 //! Values without I/O: ids, lanes and conversation keys.
 
+pub mod button;
 mod callback;
 mod conversation;
 mod event_lane;

@@ -233,6 +233,11 @@ impl Simulator {
         people::press(&mut self.hub().world(), chat, user, message, button)
     }
 
+    /// A user with a client that was made for it presses a button of a message, with any callback data.
+    pub fn user_forges(&self, chat: i64, user: i64, message: i64, data: &str) -> Result<Done, Error> {
+        people::forge(&mut self.hub().world(), chat, user, message, data)
+    }
+
     /// A user edits a message.
     pub fn edit_message(&self, chat: i64, user: i64, message: i64, text: &str) -> Result<i64, Error> {
         people::edit(&mut self.hub().world(), chat, user, message, text)?.wanted()

@@ -25,7 +25,9 @@ use crate::bindings::botyard::types::types::{Invocation, StateKey};
 use crate::format::{self, IntoText};
 use crate::json::Object;
 use crate::update::member;
-use crate::{CallError, Error, Event, Handled, NoState, OldState, State, Update, User, Value, host, state};
+use crate::{
+    CallError, CallbackData, Error, Event, Handled, NoState, OldState, State, Update, User, Value, host, state,
+};
 
 pub use broadcast::{Broadcast, BroadcastState, BroadcastStatus, Recipients};
 pub use jobs::{JobError, JobStatus, QueuedJob};
@@ -188,6 +190,12 @@ impl Run {
     #[must_use]
     pub fn callback_data(&self) -> &str {
         self.update_parts().and_then(|update| update.callback_data.as_deref()).unwrap_or_default()
+    }
+
+    /// What the pressed button stands for: none where no button was pressed, or one that stands for something else.
+    #[must_use]
+    pub fn pressed<T: CallbackData>(&self) -> Option<T> {
+        T::from_data(self.callback_data())
     }
 
     /// The chat, where there is one. For a timer or a job, the chat of the conversation that set it (the user's own, where
@@ -356,6 +364,19 @@ impl Run {
         let Some(mut params) = self.edit_params() else { return Message::nowhere(self) };
         format::put(&mut params, &text);
         Message::new(self, "editMessageText", params)
+    }
+
+    /// Puts a text in place of the message below which a button was pressed, or replies where none was: for what can be
+    /// asked for both ways.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// fn menu(ctx: &Run) {
+    ///     ctx.show("What would you like?").keyboard(InlineKeyboard::new().row([Button::callback("Tea", "tea")]));
+    /// }
+    /// ```
+    pub fn show(&self, text: impl IntoText) -> Message<'_> {
+        if self.kind() == "callback_query" { self.edit(text) } else { self.reply(text) }
     }
 
     /// Where a reply goes; without a chat the run fails.

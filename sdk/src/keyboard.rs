@@ -18,11 +18,11 @@
 //! }
 //! ```
 
-use crate::Error;
 use crate::json::Object;
+use crate::{CallbackData, Error};
 
-/// What Telegram takes as callback data.
-const MAX_CALLBACK_DATA: usize = 64;
+/// What the host takes as callback data; what does not fit on the button, it keeps.
+const MAX_CALLBACK_DATA: usize = 1024;
 
 /// Anything that [`Message::keyboard`](crate::Message::keyboard) takes.
 pub trait Markup {
@@ -58,14 +58,29 @@ impl Style {
 }
 
 impl Button {
-    /// A button whose press comes back as a `callback_query` with `data`, at most 64 bytes: with more, the run fails
-    /// and says so.
+    /// A button that stands for a value: its press comes back to the handler of `#[callback(Order)]`.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// #[derive(CallbackData)]
+    /// enum Order {
+    ///     Pick { item: u32 },
+    /// }
+    /// let button = Button::data("Green tea", Order::Pick { item: 3 });
+    /// # let _ = button;
+    /// ```
+    pub fn data(text: impl AsRef<str>, data: impl CallbackData) -> Self {
+        Self::callback(text, data.to_data())
+    }
+
+    /// A button whose press comes back as a `callback_query` with `data`: 1 to 1,024 bytes; with others, the run fails
+    /// and says so. More than 55 are kept by the host, for 90 days.
     pub fn callback(text: impl AsRef<str>, data: impl AsRef<str>) -> Self {
         let (text, data) = (text.as_ref(), data.as_ref());
         if data.is_empty() || data.len() > MAX_CALLBACK_DATA {
             let length = data.len();
             return Self(Err(Error::permanent(format!(
-                "the callback data of the button `{text}` has {length} bytes: Telegram takes 1 to {MAX_CALLBACK_DATA}"
+                "the callback data of the button `{text}` has {length} bytes: 1 to {MAX_CALLBACK_DATA} are possible"
             ))));
         }
         Self::with(text, "callback_data", data)
@@ -166,6 +181,14 @@ impl InlineKeyboard {
         }
         self.rows.push(row);
         self
+    }
+}
+
+impl InlineKeyboard {
+    /// Adds several rows.
+    #[must_use]
+    pub fn rows<R: IntoIterator<Item = Button>>(self, rows: impl IntoIterator<Item = R>) -> Self {
+        rows.into_iter().fold(self, Self::row)
     }
 }
 
@@ -410,11 +433,11 @@ mod tests {
     }
 
     #[test]
-    fn callback_data_holds_64_bytes_and_no_more() {
+    fn callback_data_holds_1024_bytes_and_no_more() {
         let json = |data: &str| InlineKeyboard::new().row([Button::callback("Pick", data)]).into_json();
-        assert!(json(&"ß".repeat(32)).is_ok());
-        let error = json(&format!("{}x", "ß".repeat(32))).unwrap_err();
-        assert!(error.to_string().contains("`Pick` has 65 bytes"), "{error}");
+        assert!(json(&"ß".repeat(512)).is_ok());
+        let error = json(&format!("{}x", "ß".repeat(512))).unwrap_err();
+        assert!(error.to_string().contains("`Pick` has 1025 bytes"), "{error}");
         assert!(json("").is_err());
     }
 

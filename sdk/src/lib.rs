@@ -22,6 +22,8 @@
 //! - [`macro@plugin`]: the attributes for handlers, and what a manifest holds.
 //! - [`Ctx`] and [`Run`]: all a handler can read and do.
 //! - [`api`]: the whole Bot API, typed.
+//! - [`CallbackData`], [`Menu`], [`Pager`]: what buttons stand for.
+//! - [`Dialog`]: forms of several steps.
 //! - [`State`]: conversations that remember where they are.
 //! - [`http`]: requests to other servers.
 //! - [`media`], [`File`], [`Run::download`]: photos, documents and albums; files that came.
@@ -39,11 +41,15 @@ extern crate self as botyard_sdk;
 
 #[cfg(all(target_arch = "wasm32", feature = "bump-alloc"))]
 mod alloc;
+mod callback;
 mod ctx;
+mod dialog;
 mod error;
 mod file;
 mod host;
 mod json;
+mod menu;
+mod pager;
 mod plugin;
 mod state;
 mod update;
@@ -58,13 +64,17 @@ pub mod media;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;
 
-pub use botyard_sdk_macros::{State, plugin};
+pub use botyard_sdk_macros::{CallbackData, State, plugin};
+pub use callback::{CallbackData, CallbackField};
 pub use ctx::{
     Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, JobError, JobStatus, Message, QueuedJob, Recipients,
     Recurring, Run, Scope, SetTimer, Storage,
 };
+pub use dialog::{Dialog, Question};
 pub use error::{CallError, Error, Refusal};
 pub use file::{Download, File, FileWriter, Received};
+pub use menu::Menu;
+pub use pager::Pager;
 pub use plugin::{Handled, Plugin, Returned};
 pub use serde_json::{Value, json};
 pub use state::{NoState, OldState, State};
@@ -85,8 +95,8 @@ pub mod prelude {
     pub use crate::keyboard::{AskReply, Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard, Style};
     pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
     pub use crate::{
-        Album, CallError, ChatTarget, Ctx, Error, File, Handled, JobError, OldState, Priority, Run, State, Value, json,
-        plugin,
+        Album, CallError, CallbackData, ChatTarget, Ctx, Dialog, Error, File, Handled, JobError, Menu, OldState, Pager,
+        Priority, Question, Run, State, Value, json, plugin,
     };
     pub use crate::{debug, error, info, t, trace, warn};
 }
@@ -98,6 +108,7 @@ pub mod __private {
     pub use crate::bindings::botyard::types::types::{Invocation, State as Stored};
     pub use crate::bindings::export_plugin;
     pub use crate::bindings::exports::botyard::plugin::handler::Manifest;
+    pub use crate::callback::{Parts, Reading};
     pub use crate::plugin::{Every, Matcher, Route, Table, Text};
     pub use serde;
 }

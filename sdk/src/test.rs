@@ -40,6 +40,10 @@ pub struct Bot<P> {
     /// The user's language.
     pub locale: String,
     events: u64,
+    /// The inline keyboards that the user sees, the newest last; those that are gone are null.
+    keyboards: Vec<Value>,
+    /// The one whose button was pressed last: what an edit is about.
+    pressed: usize,
     plugin: PhantomData<P>,
 }
 
@@ -123,7 +127,8 @@ impl<P: Plugin> Bot<P> {
     #[expect(clippy::new_without_default, reason = "a bot is begun by name")]
     pub fn new() -> Self {
         let (first_name, locale) = ("Alice".to_owned(), "en".to_owned());
-        Self { world: World::default(), first_name, locale, events: 0, plugin: PhantomData }
+        let (keyboards, pressed) = (Vec::new(), 0);
+        Self { world: World::default(), first_name, locale, events: 0, keyboards, pressed, plugin: PhantomData }
     }
 
     /// Gives the plugin a configuration.
@@ -182,6 +187,71 @@ impl<P: Plugin> Bot<P> {
         let query = json!({ "id": "q", "from": self.user(), "data": data });
         let update = self.update("callback_query", &query);
         self.run(Event::Update(Update { callback_data: Some(data.to_owned()), ..update }))
+    }
+
+    /// The user presses the button with this label: the newest one that there is.
+    ///
+    /// ```
+    /// use botyard_sdk::prelude::*;
+    ///
+    /// #[plugin]
+    /// mod tea {
+    ///     #[command("tea")]
+    ///     fn tea(ctx: &mut Ctx) {
+    ///         ctx.reply("Which one?").keyboard(InlineKeyboard::new().row([Button::callback("Green", "tea:green")]));
+    ///     }
+    ///
+    ///     #[callback("tea:")]
+    ///     fn pressed(ctx: &mut Ctx) {
+    ///         ctx.edit(ctx.callback_data());
+    ///     }
+    /// }
+    ///
+    /// # fn main() {
+    /// let mut bot = botyard_sdk::test::Bot::<tea::Plugin>::new();
+    /// bot.text("/tea");
+    /// assert_eq!(bot.press_button("Green").texts(), ["tea:green"]);
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// When the user sees no such button, or one that tells the bot nothing.
+    pub fn press_button(&mut self, label: &str) -> Outcome {
+        let is_it = |keyboard: &Value| buttons(keyboard).find(|button| button["text"] == label).cloned();
+        let found = self.keyboards.iter().enumerate().rev().find_map(|(at, keyboard)| Some((at, is_it(keyboard)?)));
+        let Some((at, button)) = found else {
+            let labels = self.keyboards.iter().flat_map(buttons).filter_map(|button| button["text"].as_str());
+            panic!("there is no button `{label}`: there are {:?}", labels.collect::<Vec<_>>());
+        };
+        let Some(data) = button["callback_data"].as_str() else {
+            panic!("pressing the button `{label}` tells the bot nothing: {button}");
+        };
+        self.pressed = at;
+        self.press(data)
+    }
+
+    /// The labels of the buttons that the user sees, the oldest message first.
+    #[must_use]
+    pub fn labels(&self) -> Vec<&str> {
+        self.keyboards.iter().flat_map(buttons).filter_map(|button| button["text"].as_str()).collect()
+    }
+
+    /// What the calls of a run do to the keyboards that the user sees.
+    fn look_at_keyboards(&mut self, outcome: &Outcome) {
+        for (method, params) in &outcome.calls {
+            let markup = &params["reply_markup"];
+            // As JSON in a string, which Telegram takes as well.
+            let read = markup.as_str().and_then(|json| serde_json::from_str::<Value>(json).ok());
+            let keyboard = read.as_ref().unwrap_or(markup)["inline_keyboard"].clone();
+            if method.starts_with("edit") {
+                if let Some(edited) = self.keyboards.get_mut(self.pressed) {
+                    *edited = keyboard;
+                }
+            } else if keyboard.is_array() {
+                self.keyboards.push(keyboard);
+                self.pressed = self.keyboards.len() - 1;
+            }
+        }
     }
 
     /// The user sends a message that is no text: `{ "document": { "file_id": "…", … } }`, say.
@@ -389,6 +459,9 @@ impl<P: Plugin> Bot<P> {
         if outcome.result.is_ok() && (!taking.is_empty() || is_own) {
             self.run_once(conversation, event, attempt, taking, &mut outcome);
         }
+        if outcome.result.is_ok() {
+            self.look_at_keyboards(&outcome);
+        }
         outcome
     }
 
@@ -451,6 +524,10 @@ impl<P: Plugin> Bot<P> {
         let places = |filters: Vec<(u32, _)>| filters.into_iter().map(|(place, _)| place).collect();
         (places(observing), places(taking))
     }
+}
+
+fn buttons(keyboard: &Value) -> impl Iterator<Item = &Value> {
+    keyboard.as_array().into_iter().flatten().filter_map(Value::as_array).flatten()
 }
 
 fn command(text: &str) -> Option<Command> {

@@ -67,7 +67,7 @@ mod shop {
 
     #[command("oversized")]
     fn oversized(ctx: &mut Ctx<Order>) {
-        ctx.reply("?").keyboard(InlineKeyboard::new().row([Button::callback("x", "y".repeat(65))]));
+        ctx.reply("?").keyboard(InlineKeyboard::new().row([Button::callback("x", "y".repeat(1025))]));
     }
 
     #[command("late")]
@@ -158,7 +158,7 @@ fn observers_see_what_others_take() {
 fn an_effect_that_cannot_be_asked_for_fails_the_run() {
     let error = Bot::<shop::Plugin>::new().text("/oversized").result.unwrap_err();
     assert!(!error.retries());
-    assert!(error.to_string().contains("65 bytes"), "{error}");
+    assert!(error.to_string().contains("1025 bytes"), "{error}");
 }
 
 #[test]

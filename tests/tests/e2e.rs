@@ -9,6 +9,7 @@ mod e2e {
     mod authors;
     mod bots;
     mod broadcast;
+    mod buttons;
     mod capabilities;
     mod chats;
     mod commands;

@@ -133,6 +133,8 @@ impl Bot {
                 notices,
                 cancel_command: config.dispatch.cancel_command.clone(),
                 cancel_reply: config.dispatch.cancel_reply.clone(),
+                stale_button_reply: config.dispatch.stale_button_reply.clone(),
+                unsealed_buttons: config.dispatch.unsealed_buttons,
                 album_quiet: config.dispatch.album_quiet,
                 album_wait: config.dispatch.album_wait,
             },

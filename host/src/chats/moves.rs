@@ -192,10 +192,12 @@ impl<'a> Bundle<'a> {
             }
         }
         for plugin in plugins(self.store, &kv::bot_prefix(self.bot))? {
-            let of = |chat| kv::scope_prefix(self.bot, &plugin, Scope::Chat(chat));
             let end = |value: &[u8]| ValueRow::decode(value).map_or(0, |row| row.expires);
-            if !self.take(&plugin, &of(self.group), &of(self.to), &end)? {
-                return Ok(false);
+            for scope in [Scope::Chat, |chat| Scope::Buttons(Some(chat))] {
+                let of = |chat| kv::scope_prefix(self.bot, &plugin, scope(chat));
+                if !self.take(&plugin, &of(self.group), &of(self.to), &end)? {
+                    return Ok(false);
+                }
             }
         }
         self.timers()

@@ -69,6 +69,8 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("dispatch.max_attempts", old.dispatch.max_attempts != new.dispatch.max_attempts),
         ("dispatch.cancel_command", old.dispatch.cancel_command != new.dispatch.cancel_command),
         ("dispatch.cancel_reply", old.dispatch.cancel_reply != new.dispatch.cancel_reply),
+        ("dispatch.stale_button_reply", old.dispatch.stale_button_reply != new.dispatch.stale_button_reply),
+        ("dispatch.unsealed_buttons", old.dispatch.unsealed_buttons != new.dispatch.unsealed_buttons),
         ("dispatch.album_quiet", old.dispatch.album_quiet != new.dispatch.album_quiet),
         ("dispatch.album_wait", old.dispatch.album_wait != new.dispatch.album_wait),
         ("store.path", old.store.path != new.store.path),

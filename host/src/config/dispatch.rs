@@ -23,6 +23,11 @@ pub struct Dispatch {
     pub cancel_command: Option<String>,
     /// `cancel_reply`: what the user is told then, where the plugin's catalogs have no message `cancelled`.
     pub cancel_reply: String,
+    /// `stale_button_reply`: what somebody is told who presses a button that leads nowhere, where its plugin's catalogs
+    /// have no message `stale-button`.
+    pub stale_button_reply: String,
+    /// `unsealed_buttons`: plugins are given presses of buttons that this host has not made, too; false.
+    pub unsealed_buttons: bool,
     /// `album_quiet`: an album is complete when no message has joined it for so long; 1 s.
     pub album_quiet: Duration,
     /// `album_wait`: an album is waited for no longer than this; 10 s.
@@ -38,6 +43,8 @@ impl Default for Dispatch {
             acknowledge_callbacks: Duration::from_secs(3),
             cancel_command: Some("cancel".to_owned()),
             cancel_reply: "Cancelled.".to_owned(),
+            stale_button_reply: "This button is out of date.".to_owned(),
+            unsealed_buttons: false,
             album_quiet: Duration::from_secs(1),
             album_wait: Duration::from_secs(10),
         }
@@ -54,6 +61,8 @@ impl Dispatch {
         let acknowledge_callbacks = section.value("acknowledge_callbacks", acknowledge);
         let cancel_command = section.value("cancel_command", command);
         let cancel_reply = section.value("cancel_reply", units::text);
+        let stale_button_reply = section.value("stale_button_reply", toast);
+        let unsealed_buttons = section.value("unsealed_buttons", units::boolean);
         let album_quiet = section.duration("album_quiet", Duration::ZERO..=Duration::from_secs(60));
         let album_wait = section.duration("album_wait", Duration::ZERO..=Duration::from_secs(120));
         section.finish();
@@ -64,8 +73,21 @@ impl Dispatch {
             acknowledge_callbacks: acknowledge_callbacks.unwrap_or(default.acknowledge_callbacks),
             cancel_command: cancel_command.unwrap_or(default.cancel_command),
             cancel_reply: cancel_reply.unwrap_or(default.cancel_reply),
+            stale_button_reply: stale_button_reply.unwrap_or(default.stale_button_reply),
+            unsealed_buttons: unsealed_buttons.unwrap_or(default.unsealed_buttons),
             album_quiet: album_quiet.unwrap_or(default.album_quiet),
             album_wait: album_wait.unwrap_or(default.album_wait),
+        }
+    }
+}
+
+/// What Telegram shows for a moment.
+fn toast(node: &Node) -> Result<String, String> {
+    let text = units::text(node)?;
+    match text.chars().count() {
+        ..=200 => Ok(text),
+        length => {
+            Err(format!("the answer to a pressed button can have 200 letters, and this has {length}: shorten it"))
         }
     }
 }

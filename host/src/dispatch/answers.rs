@@ -36,7 +36,14 @@ impl Context {
         if is_answered {
             return;
         }
-        let row = OutboxRow {
+        let value = Self::answer_row(event, params).encode();
+        commit.ops.push(Op::Append { prefix: outbox::lane_prefix(self.bot, lane), value });
+        metrics::counter!("botyard_callbacks_acknowledged_total", "when" => "end").increment(1);
+    }
+
+    /// An answer of the host's own.
+    pub(super) fn answer_row(event: u64, params: String) -> OutboxRow {
+        OutboxRow {
             plugin: PluginName::new(""),
             event,
             method: METHOD.to_owned(),
@@ -49,9 +56,7 @@ impl Context {
             files: Vec::new(),
             fallback: Fallback::None,
             follows: false,
-        };
-        commit.ops.push(Op::Append { prefix: outbox::lane_prefix(self.bot, lane), value: row.encode() });
-        metrics::counter!("botyard_callbacks_acknowledged_total", "when" => "end").increment(1);
+        }
     }
 
     /// The event is over: there is nothing to be acknowledged early any more.

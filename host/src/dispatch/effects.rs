@@ -1,9 +1,12 @@
 //! What a run asks for, in a form that people read and programs compare. Read off the rows that it would write; rows that
 //! are the host's own affair (what finds a timer, say) are left out.
 
+use std::convert::Infallible;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::domain::button::{self, Wire};
 use crate::domain::{BotId, Conversation, PluginName};
 use crate::store::Op;
 use crate::store::rows::broadcast::{self, HeadRow, To};
@@ -135,10 +138,18 @@ impl Effects {
                 _ => None,
             }
         };
+        let kept = |id: &str| {
+            ops.clone().into_iter().find_map(|op| {
+                let Op::Put { key, value } = op else { return None };
+                let (_, Scope::Buttons(_), name) = kv::parse_key(key)? else { return None };
+                let row = (name == id).then(|| ValueRow::decode(value).ok())??;
+                String::from_utf8(row.bytes).ok()
+            })
+        };
         for op in ops.clone() {
             let (key, value) = match op {
                 Op::Append { prefix, value } => {
-                    effects.calls.extend(call(prefix, value));
+                    effects.calls.extend(call(prefix, value, &kept));
                     continue;
                 }
                 Op::Put { key, value } => (key, Some(&value[..])),
@@ -152,7 +163,8 @@ impl Effects {
             } else if key.starts_with(&values)
                 && let Some((_, scope, key_of)) = kv::parse_key(key)
             {
-                let scope = whose(scope);
+                // Those of its buttons are seen in the calls.
+                let Some(scope) = whose(scope) else { continue };
                 let change = |row: &[u8]| ValueRow::decode(row).ok().map(|row| shown(&row.bytes));
                 let (before, after) = (before(key).and_then(|row| change(&row)), value.and_then(change));
                 effects.values.push(Change { scope, key: key_of, before, after });
@@ -161,21 +173,21 @@ impl Effects {
             } else if let Some((_, id)) = job::parse_head(key) {
                 effects.jobs.extend(queued(value, before(key), payload_of(id), now));
             } else if broadcast::is_head(key) {
-                effects.broadcasts.extend(value.and_then(begun));
+                effects.broadcasts.extend(value.and_then(|value| begun(value, &kept)));
             }
         }
         effects
     }
 }
 
-fn call(prefix: &[u8], value: &[u8]) -> Option<Call> {
+fn call(prefix: &[u8], value: &[u8], kept: Kept<'_>) -> Option<Call> {
     outbox::parse_lane_prefix(prefix)?;
     let row = OutboxRow::decode(value).ok()?;
     let file = |file: &crate::store::rows::file::Attached| format!("{} {}", file.name, hex(&file.hash));
     Some(Call {
         files: row.files.iter().map(file).collect(),
         method: row.method,
-        params: parameters(row.params),
+        params: parameters(row.params, kept),
         at_most_once: row.delivery == Delivery::AtMostOnce,
     })
 }
@@ -197,24 +209,37 @@ fn queued(value: Option<&[u8]>, before: Option<Vec<u8>>, payload: Option<Json>, 
     Some(Job { name: row.name, cancelled: value.is_none(), seconds, key: row.key, payload })
 }
 
-fn begun(value: &[u8]) -> Option<Broadcast> {
+fn begun(value: &[u8], kept: Kept<'_>) -> Option<Broadcast> {
     let row = HeadRow::decode(value).ok()?;
     let recipients = match row.to {
         To::Listed { total, .. } => Some(total),
         To::KnownChats => None,
     };
-    Some(Broadcast { name: row.name, recipients, method: row.method, params: parameters(row.params) })
+    Some(Broadcast { name: row.name, recipients, method: row.method, params: parameters(row.params, kept) })
 }
 
-fn parameters(params: String) -> Json {
+/// What a button's id stands for.
+type Kept<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// With the buttons as the plugin made them: how they are sealed is the store's affair, and differs from one to the next.
+fn parameters(params: String, kept: Kept<'_>) -> Json {
+    let unsealed = button::markup::rewrite(&params, &mut |wire| {
+        Ok::<_, Infallible>(match button::read(wire) {
+            Wire::Carried { data, .. } => Some(data.to_owned()),
+            Wire::Kept { id, .. } => kept(id),
+            Wire::Foreign => None,
+        })
+    });
+    let params = unsealed.ok().flatten().unwrap_or(params);
     serde_json::from_str(&params).unwrap_or(Json::String(params))
 }
 
-fn whose(scope: Scope) -> String {
+fn whose(scope: Scope) -> Option<String> {
     match scope {
-        Scope::Plugin => "of the plugin".to_owned(),
-        Scope::Chat(chat) => format!("of chat {chat}"),
-        Scope::User(user) => format!("of user {user}"),
+        Scope::Plugin => Some("of the plugin".to_owned()),
+        Scope::Chat(chat) => Some(format!("of chat {chat}")),
+        Scope::User(user) => Some(format!("of user {user}")),
+        Scope::Buttons(_) => None,
     }
 }
 

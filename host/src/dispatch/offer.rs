@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::album::Album;
+use super::buttons::{Press, UNWANTED};
 use super::routes::{Candidate, Facts, Version};
 use super::run::{Context, Failure, Head, conversation, seed, take_event};
 use crate::domain::{Conversation, UpdateView};
@@ -85,10 +86,32 @@ impl Context {
         if self.is_being_ordered(head, view)? {
             return Ok(Ok(Offered::Ordered));
         }
+        // Albums come from people, and have no buttons.
+        let shows = match &views[..] {
+            [(view, raw)] => self.shows(&mut tx, view, raw)?,
+            _ => None,
+        };
+        let press = match &shows {
+            Some(shows) => self.press(&tx, &routes, shows, view)?,
+            None => Press::Open,
+        };
+        match &press {
+            Press::Nobodys(why) => {
+                if let Some((view, raw)) = views.first() {
+                    self.turn_away(&mut tx, &routes, (view, raw), None, why, head.number);
+                }
+                metrics::counter!("botyard_events_total", "outcome" => "refused").increment(1);
+                return Ok(Ok(Offered::Settled(tx)));
+            }
+            Press::Of { data, .. } => views.iter_mut().for_each(|(view, _)| view.callback_data = Some(data.into())),
+            Press::Open => {}
+        }
+        let Some((view, _)) = views.first() else { return Ok(Ok(Offered::Superseded)) };
         let username = self.username.load();
         let username = username.as_deref().map(String::as_str);
         let whole = album.map(|_| whole_of(&views));
-        let single: Vec<_> = views.iter().map(|(view, _)| Facts::of(view, username, row.attempts)).collect();
+        let mut single: Vec<_> = views.iter().map(|(view, _)| Facts::of(view, username, row.attempts)).collect();
+        single.iter_mut().for_each(|facts| facts.owner = press.owner().cloned());
         let facts = whole.as_ref().map(|whole| Facts::of_album(whole, username, row.attempts));
         let candidates =
             routes.candidates(&single, facts.as_ref(), |plugin| self.open_state(&mut tx, plugin, view, now))?;
@@ -100,6 +123,9 @@ impl Context {
         }
         if candidates.is_empty() {
             metrics::counter!("botyard_events_total", "outcome" => "unrouted").increment(1);
+            if let (Some(owner), Some((view, raw))) = (press.owner(), views.first()) {
+                self.turn_away(&mut tx, &routes, (view, raw), Some(owner), UNWANTED, head.number);
+            }
             return Ok(Ok(Offered::Settled(tx)));
         }
         // Whoever would be asked first; so that waiting costs no run, of an observer say.
@@ -121,6 +147,8 @@ impl Context {
                 None => return Ok(Ok(Offered::Superseded)),
             },
         };
+        // As it came, where each is shown its own.
+        let event = shows.as_ref().map(|_| invocation.event.clone());
         for candidate in candidates {
             let (whole, Candidate { version, observes, matched, .. }) = (is_whole(&candidate), candidate);
             let plugin = &version.plugin;
@@ -136,6 +164,9 @@ impl Context {
                 return Ok(Err(Failure::paused(&plugin.name)));
             }
             invocation.conversation = conversation(plugin, view);
+            if let Some((shows, event)) = shows.as_ref().zip(event.as_ref()) {
+                invocation.event = self.show(&tx, shows, &press, &plugin.name, event)?;
+            }
             if !whole {
                 for ((view, raw), facts) in views.iter().zip(&single) {
                     let matched =
@@ -173,6 +204,9 @@ impl Context {
             return Ok(Ok(Offered::Split));
         }
         metrics::counter!("botyard_events_total", "outcome" => "passed").increment(1);
+        if let (Some(owner), Some((view, raw))) = (press.owner(), views.first()) {
+            self.turn_away(&mut tx, &routes, (view, raw), Some(owner), UNWANTED, head.number);
+        }
         Ok(Ok(Offered::Settled(tx)))
     }
 

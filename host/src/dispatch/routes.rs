@@ -99,13 +99,21 @@ pub(super) struct Facts<'a> {
     pub(super) attempts: u32,
     /// It is an album as a whole.
     pub(super) album: bool,
+    /// It is a press of this plugin's button: others may look on, but not at its data.
+    pub(super) owner: Option<PluginName>,
 }
 
 impl<'a> Facts<'a> {
     /// `username` is the bot's own name.
     pub(super) fn of(view: &'a UpdateView<'a>, username: Option<&str>, attempts: u32) -> Self {
         let command = view.command().filter(|command| command.is_for(username));
-        Self { view, command: command.map(|command| command.name.to_ascii_lowercase()), attempts, album: false }
+        Self {
+            view,
+            command: command.map(|command| command.name.to_ascii_lowercase()),
+            attempts,
+            album: false,
+            owner: None,
+        }
     }
 
     /// Of an album: its first message, with the album's text.
@@ -202,13 +210,17 @@ impl Routes {
                 let open = state.as_ref().and_then(Option::as_ref);
                 Ok(open.is_some_and(|open| filter.states.contains(open)))
             };
+            let is_others = any.owner.as_ref().is_some_and(|owner| *owner != plugin.name);
+            let may_see = |filter: &Filter| !is_others || (filter.observe && filter.callback_prefix.is_none());
             let mut found = Found::default();
             if let Some(album) = album {
                 found.look(plugin, |filter| self.matches(filter, album), &mut is_open)?;
             }
             let is_whole = !found.is_empty();
             if !is_whole {
-                found.look(plugin, |filter| messages.iter().any(|facts| self.matches(filter, facts)), &mut is_open)?;
+                let matches =
+                    |filter: &Filter| may_see(filter) && messages.iter().any(|facts| self.matches(filter, facts));
+                found.look(plugin, matches, &mut is_open)?;
             }
             if !found.observing.is_empty() {
                 let matched = found.observing;

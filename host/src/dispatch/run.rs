@@ -74,6 +74,10 @@ pub(super) struct Context {
     pub(super) patience: Patience,
     /// What a user is told whose conversation was ended, where the plugin has no words for it.
     pub(super) cancel_reply: String,
+    /// What somebody is told who presses a button that leads nowhere, where the plugin has no words for it.
+    pub(super) stale_button_reply: String,
+    /// Plugins are given presses of buttons that this host has not made.
+    pub(super) unsealed_buttons: bool,
     pub(super) expiry: Arc<expiry_task::Alarm>,
     pub(super) recorder: Recorder,
     /// What a rehearsal is answered.

@@ -37,6 +37,8 @@ impl Bench {
             notices: tell,
             cancel_command: Some("cancel".to_owned()),
             cancel_reply: String::new(),
+            stale_button_reply: String::new(),
+            unsealed_buttons: false,
             album_quiet: Duration::ZERO,
             album_wait: Duration::ZERO,
         };

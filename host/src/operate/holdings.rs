@@ -41,6 +41,8 @@ pub enum Kind {
     Before,
     /// A value that a plugin keeps.
     Value,
+    /// What a plugin's button stands for, where that is too long for the button.
+    Button,
     /// A timer.
     Timer,
     /// A job.
@@ -160,8 +162,8 @@ impl Entry {
 
     fn in_scope(mut self, scope: Scope) -> Self {
         match scope {
-            Scope::Plugin => {}
-            Scope::Chat(chat) => self.chat = Some(chat.0),
+            Scope::Plugin | Scope::Buttons(None) => {}
+            Scope::Chat(chat) | Scope::Buttons(Some(chat)) => self.chat = Some(chat.0),
             Scope::User(user) => self.user = Some(user.0),
         }
         self
@@ -268,7 +270,8 @@ pub(super) fn read(bot: BotId, key: &[u8], value: &[u8]) -> Option<Holding> {
         return Some(Holding { along, ..Holding::of(entry.bytes(&row.bytes), &row.bytes, false) });
     }
     if let Some((plugin, scope, name)) = kv::parse_key(key) {
-        let entry = Entry::new(Kind::Value, plugin.as_str()).in_scope(scope);
+        let kind = if matches!(scope, Scope::Buttons(_)) { Kind::Button } else { Kind::Value };
+        let entry = Entry::new(kind, plugin.as_str()).in_scope(scope);
         let row = ValueRow::decode(value).ok();
         let (expires, bytes) = row.map_or((0, value.to_vec()), |row| (row.expires, row.bytes));
         let text = [name.as_bytes(), b" ", &bytes].concat();

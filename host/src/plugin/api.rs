@@ -23,13 +23,14 @@ use super::limits::{Budget, Limit, MemoryGuard};
 use super::meter::Meter;
 use super::run::Invocation;
 use super::version::Context;
-use super::{Journal, Outbound, Tape};
+use super::{CallError, Journal, Outbound, Tape};
 use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName, ThreadId, UserId};
 use crate::store::Tx;
 use crate::store::rows::moved;
 
 mod bot_api;
 mod broadcast;
+mod buttons;
 mod chats;
 mod clock;
 mod config;

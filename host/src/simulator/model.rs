@@ -283,8 +283,9 @@ impl Message {
         self.from == Sender::Bot
     }
 
-    /// The inline keyboard, if it has one.
-    pub(super) fn inline_keyboard(&self) -> Option<&Vec<Value>> {
+    /// The rows of inline buttons, as the bot sent them.
+    #[must_use]
+    pub fn inline_keyboard(&self) -> Option<&Vec<Value>> {
         self.markup.as_deref()?.get("inline_keyboard")?.as_array()
     }
 

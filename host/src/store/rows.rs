@@ -25,6 +25,7 @@ pub mod meta;
 pub mod moved;
 pub mod outbox;
 pub mod paused;
+pub mod seal;
 pub mod seen;
 pub mod timer;
 pub mod unknown;
@@ -109,7 +110,7 @@ mod tests {
         }
         let bytes = kinds.into_keys().collect::<String>();
         assert_eq!(
-            bytes, "abcdefghijklmnopqrstuvwxyz",
+            bytes, "Sabcdefghijklmnopqrstuvwxyz",
             "a new kind is added here; one that has gone is not used again"
         );
     }

@@ -1,6 +1,6 @@
 //! A conversation in three steps: a name, an age, a summary.
 //!
-//! `/form` begins it, `/cancel` ends it at any step. Where the conversation is, and what has been said so far, is the
+//! `/form` begins it, `/back` goes a step back, `/cancel` ends it at any step. Where the conversation is, and what has been said so far, is the
 //! `Form` enum: the host keeps its value between the messages, through restarts and new versions of the
 //! plugin. `key = "user_in_chat"` gives every member of a group a form of their own.
 
@@ -20,41 +20,55 @@ mod form {
         },
     }
 
+    impl Dialog for Form {
+        fn question(&self, _: &Run) -> Question {
+            match self {
+                Self::Idle | Self::Name => "What is your name?".into(),
+                Self::Age { .. } => "How old are you?".into(),
+            }
+        }
+
+        fn before(&self) -> Option<Self> {
+            matches!(self, Self::Age { .. }).then_some(Self::Name)
+        }
+    }
+
     /// Fill in the form.
     #[command("form")]
     fn begin(ctx: &mut Ctx<Form>) -> Handled {
-        ctx.reply("What is your name?");
-        ctx.goto(Form::Name)
+        ctx.step(Form::Name)
+    }
+
+    /// Answer the question before once more.
+    #[command("back")]
+    fn back(ctx: &mut Ctx<Form>) -> Handled {
+        ctx.back()
     }
 
     /// Forget what I have said.
     #[command("cancel")]
-    fn cancel(ctx: &mut Ctx<Form>) -> Handled {
-        if matches!(ctx.state(), Form::Idle) {
+    fn cancel(ctx: &mut Ctx<Form>) {
+        if ctx.cancel("Cancelled.") == Pass {
             ctx.reply("There is nothing to cancel.");
-            return Done;
         }
-        ctx.reply("Cancelled.");
-        ctx.exit()
     }
 
     #[state(Form::Name)]
     fn name(ctx: &mut Ctx<Form>) -> Handled {
-        let name = ctx.text().trim().to_owned();
-        if name.is_empty() {
-            ctx.reply("Please write your name.");
-            return Done;
+        match ctx.text().trim() {
+            "" => ctx.again("Please write your name."),
+            name => {
+                let name = name.to_owned();
+                ctx.step(Form::Age { name })
+            }
         }
-        ctx.reply("How old are you?");
-        ctx.goto(Form::Age { name })
     }
 
     #[state(Form::Age { .. })]
     fn age(ctx: &mut Ctx<Form>) -> Handled {
         let Form::Age { name } = ctx.state() else { return Pass };
         let Some(age) = parse_age(ctx.text()) else {
-            ctx.reply("Please write your age as a whole number from 1 to 150.");
-            return Done;
+            return ctx.again("Please write your age as a whole number from 1 to 150.");
         };
         ctx.reply(format!("{name}, {age}. Thank you!"));
         ctx.exit()
@@ -91,6 +105,18 @@ mod tests {
         assert_eq!(bot.text("old").texts(), ["Please write your age as a whole number from 1 to 150."]);
         assert_eq!(bot.text("30").texts(), ["Anna 👩‍👩‍👧, 30. Thank you!"]);
         assert_eq!(bot.state(), None);
+    }
+
+    #[test]
+    fn goes_back_to_the_question_before() {
+        let mut bot = Bot::<Plugin>::new();
+        assert!(bot.text("/back").calls.is_empty(), "there is no form");
+        bot.text("/form");
+        bot.text("Ana");
+        assert_eq!(bot.text("/back").texts(), ["What is your name?"]);
+        assert_eq!(bot.text("/back").texts(), ["What is your name?"]);
+        bot.text("Anna");
+        assert_eq!(bot.text("30").texts(), ["Anna, 30. Thank you!"]);
     }
 
     #[test]

@@ -1,45 +1,55 @@
-//! A menu of inline buttons that edits its own message.
+//! A menu of two levels that edits its own message, and what comes of a choice.
 //!
-//! Every button carries its meaning in its callback data, `menu:` and a page, so the plugin needs no state: an old menu
-//! still works after a restart, and several can be open at once. Each press is answered, so that Telegram stops showing
-//! it as under way.
+//! Which page a button leads to, and what it stands for, is on the button itself. So the plugin needs no state: an old
+//! menu still works after a restart, and several can be open at once. The host answers each press.
 
 use botyard_sdk::prelude::*;
 
-#[plugin(methods = ["sendMessage", "editMessageText", "answerCallbackQuery"])]
+#[plugin(methods = ["sendMessage", "editMessageText"])]
 mod menu {
+    /// What can be chosen. A button of an older menu that stands for something else is out of date, and the host says so.
+    #[derive(CallbackData, Clone, Copy)]
+    enum Pick {
+        Tea,
+        Coffee,
+        Plov,
+        Samsa,
+    }
+
+    impl Pick {
+        fn name(self) -> &'static str {
+            match self {
+                Self::Tea => "Tea",
+                Self::Coffee => "Coffee",
+                Self::Plov => "Plov",
+                Self::Samsa => "Samsa",
+            }
+        }
+    }
+
+    fn menu() -> Menu {
+        let choices = |picks: [Pick; 2]| picks.map(|pick| Button::data(pick.name(), pick));
+        Menu::new("menu", "What would you like?")
+            .sub("Drinks", Menu::new("drinks", "Drinks:").buttons(choices([Pick::Tea, Pick::Coffee])))
+            .sub("Food", Menu::new("food", "Food:").buttons(choices([Pick::Plov, Pick::Samsa])))
+            .back("Back")
+            .close("Close", "Closed.")
+    }
+
     /// Show the menu.
     #[command("menu")]
     fn open(ctx: &mut Ctx) {
-        ctx.reply("What would you like?").keyboard(main_page());
+        menu().open(ctx);
     }
 
     #[callback("menu:")]
-    fn press(ctx: &mut Ctx) {
-        match ctx.callback_data() {
-            "menu:main" => ctx.edit("What would you like?").keyboard(main_page()),
-            "menu:drinks" => ctx.edit("Drinks:").keyboard(page(&["Tea", "Coffee"])),
-            "menu:food" => ctx.edit("Food:").keyboard(page(&["Plov", "Samsa"])),
-            "menu:close" => ctx.edit("Closed."),
-            data => {
-                let choice = data.trim_start_matches("menu:pick:");
-                ctx.edit(format!("{choice}, a good choice.")).keyboard(page(&[]))
-            }
-        };
-        ctx.answer_callback("");
+    fn turn(ctx: &mut Ctx) -> Handled {
+        menu().pressed(ctx)
     }
 
-    fn main_page() -> InlineKeyboard {
-        InlineKeyboard::new()
-            .row([Button::callback("Drinks", "menu:drinks"), Button::callback("Food", "menu:food")])
-            .row([Button::callback("Close", "menu:close")])
-    }
-
-    fn page(choices: &[&str]) -> InlineKeyboard {
-        let choices = choices.iter().map(|choice| Button::callback(choice, format!("menu:pick:{choice}")));
-        InlineKeyboard::new()
-            .row(choices)
-            .row([Button::callback("Back", "menu:main"), Button::callback("Close", "menu:close")])
+    #[callback(Pick)]
+    fn picked(ctx: &mut Ctx, pick: Pick) {
+        ctx.edit(format!("{}, a good choice.", pick.name())).keyboard(InlineKeyboard::new().row(menu().ways_out("")));
     }
 }
 
@@ -50,20 +60,23 @@ mod tests {
     use super::menu::Plugin;
 
     #[test]
-    fn a_press_edits_the_message_and_is_answered() {
+    fn a_choice_is_two_presses_away_and_the_way_back_is_there() {
         let mut bot = Bot::<Plugin>::new();
-        let opened = bot.text("/menu");
-        let button = &opened.calls[0].1["reply_markup"]["inline_keyboard"][0][0];
-        let pressed = bot.press(button["callback_data"].as_str().unwrap());
-        let methods: Vec<_> = pressed.calls.iter().map(|(method, _)| method.as_str()).collect();
-        assert_eq!(methods, ["editMessageText", "answerCallbackQuery"]);
-        assert_eq!(pressed.texts(), ["Drinks:"]);
-        assert_eq!(bot.press("menu:pick:Tea").texts(), ["Tea, a good choice."]);
+        assert_eq!(bot.text("/menu").texts(), ["What would you like?"]);
+        assert_eq!(bot.labels(), ["Drinks", "Food", "Close"]);
+        let pressed = bot.press_button("Drinks");
+        assert_eq!((&*pressed.calls[0].0, pressed.texts()), ("editMessageText", vec!["Drinks:"]));
+        assert_eq!(bot.labels(), ["Tea", "Coffee", "Back", "Close"]);
+        assert_eq!(bot.press_button("Tea").texts(), ["Tea, a good choice."]);
+        assert_eq!(bot.press_button("Back").texts(), ["What would you like?"]);
+        assert_eq!(bot.press_button("Food").texts(), ["Food:"]);
     }
 
     #[test]
     fn a_closed_menu_has_no_buttons() {
-        let closed = Bot::<Plugin>::new().press("menu:close");
-        assert!(closed.calls[0].1.get("reply_markup").is_none());
+        let mut bot = Bot::<Plugin>::new();
+        bot.text("/menu");
+        assert_eq!(bot.press_button("Close").texts(), ["Closed."]);
+        assert!(bot.labels().is_empty());
     }
 }

@@ -1,13 +1,14 @@
 //! One handler: its attribute, its signature, and the route made of them.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens as _, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Expr, ExprLit, FnArg, GenericArgument, Ident, ItemFn, Lit, LitStr, Pat, PathArguments, Token, Type,
 };
 
+use crate::callback;
 use crate::known::KINDS;
 use crate::names::{CONTENTS, nearest, snake_case};
 use crate::state::parse_time;
@@ -52,11 +53,12 @@ impl Handler {
     }
 
     fn new(name: &str, attr: &Attribute, function: &ItemFn) -> syn::Result<Self> {
-        let context = context_type(function)?;
+        let arguments = Arguments::parse_for(name, attr)?;
+        let context = context_type(function, arguments.data.as_ref())?;
         let conditions = function.attrs.iter().filter(|attr| attr.path().is_ident("cfg")).cloned().collect();
         Ok(Self {
             rank: ATTRIBUTES.iter().position(|&known| known == name).expect("only known attributes are taken"),
-            arguments: Arguments::parse_for(name, attr)?,
+            arguments,
             function: function.sig.ident.clone(),
             conditions,
             returns: function.sig.output.span(),
@@ -95,7 +97,10 @@ impl Handler {
             "command" => quote!(Command(&[#(#names),*])),
             "callback" => {
                 let prefix = names.first().map_or_else(String::new, LitStr::value);
-                quote!(Callback(#prefix))
+                match &self.arguments.data {
+                    Some(data) => quote!(Callback(<#data as ::botyard_sdk::CallbackData>::PREFIX)),
+                    None => quote!(Callback(#prefix)),
+                }
             }
             "text" | "state" => match names.first() {
                 Some(regex) => quote!(Text(::core::option::Option::Some(#regex))),
@@ -124,7 +129,14 @@ impl Handler {
             }
         };
         let (function, conditions) = (&self.function, &self.conditions);
-        let run = quote_spanned!(self.returns=> ::botyard_sdk::Returned::returned(#function(ctx)));
+        let run = match &self.arguments.data {
+            // Data that is none of the type's values is that of another version: for nobody here.
+            Some(data) => quote_spanned!(self.returns=> match ctx.pressed::<#data>() {
+                ::core::option::Option::Some(data) => ::botyard_sdk::Returned::returned(#function(ctx, data)),
+                ::core::option::Option::None => ::core::result::Result::Ok(::botyard_sdk::Handled::Pass),
+            }),
+            None => quote_spanned!(self.returns=> ::botyard_sdk::Returned::returned(#function(ctx))),
+        };
         Ok(quote! {
             #(#conditions)*
             ::botyard_sdk::__private::Route {
@@ -167,6 +179,8 @@ struct Arguments {
     observe: bool,
     zone: Option<LitStr>,
     missed: Option<LitStr>,
+    /// The type of a pressed button's data.
+    data: Option<Type>,
 }
 
 impl Arguments {
@@ -178,6 +192,7 @@ impl Arguments {
                 return Err(syn::Error::new_spanned(&attr.meta, message));
             }
             syn::Meta::List(list) if attribute == "state" => list.parse_args_with(Self::parse_state)?,
+            syn::Meta::List(list) if attribute == "callback" => list.parse_args_with(Self::parse_callback)?,
             syn::Meta::List(list) => list.parse_args()?,
         };
         arguments.check(attribute, attr)?;
@@ -193,10 +208,17 @@ impl Arguments {
         Ok(Self { state: Some(state), ..Self::parse(input)? })
     }
 
+    /// `#[callback(…)]` may take a type first.
+    fn parse_callback(input: ParseStream<'_>) -> syn::Result<Self> {
+        let data = callback::parse_type(input)?;
+        Ok(Self { data, ..Self::parse(input)? })
+    }
+
     fn check(&self, attribute: &str, attr: &Attribute) -> syn::Result<()> {
         let count = self.names.len();
         let cure = match attribute {
             "command" if count == 0 => "name the command: `#[command(\"start\")]`",
+            "callback" if count > 0 && self.data.is_some() => "a type or a prefix: the type has its own",
             "callback" if count > 1 => "one prefix: `#[callback(\"size:\")]`",
             "album" if count > 1 => "one regular expression: `#[album(\"^sell\")]`",
             "text" if count > 1 => "one regular expression: `#[text(\"^hi\")]`",
@@ -305,7 +327,7 @@ fn check_name(attribute: &str, literal: &LitStr) -> syn::Result<()> {
 }
 
 /// The `Ctx` that the function takes by `&mut`.
-fn context_type(function: &ItemFn) -> syn::Result<Type> {
+fn context_type(function: &ItemFn, data: Option<&Type>) -> syn::Result<Type> {
     const CURE: &str = "a handler takes `ctx: &mut Ctx`, or `ctx: &mut Ctx<YourState>`, and nothing else";
     let signature = &function.sig;
     if let Some(keyword) = &signature.asyncness {
@@ -316,6 +338,13 @@ fn context_type(function: &ItemFn) -> syn::Result<Type> {
         return Err(syn::Error::new_spanned(&signature.generics, "a handler can't be generic"));
     }
     let mut inputs = signature.inputs.iter();
+    if let Some(data) = data
+        && inputs.next_back().is_none_or(|_| inputs.len() != 1)
+    {
+        let data = data.to_token_stream();
+        let message = format!("take the button's data, too: `fn {}(ctx: &mut Ctx, data: {data})`", signature.ident);
+        return Err(syn::Error::new(signature.paren_token.span.join(), message));
+    }
     let (Some(FnArg::Typed(first)), None) = (inputs.next(), inputs.next()) else {
         return Err(syn::Error::new(signature.paren_token.span.join(), CURE));
     };

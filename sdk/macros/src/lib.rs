@@ -1,6 +1,7 @@
 //! The macros of `botyard-sdk`, which re-exports and documents them. They only read attributes and write tables: what
 //! a plugin does with an event is in the SDK's own code.
 
+mod callback;
 mod catalogs;
 mod handler;
 mod known;
@@ -41,6 +42,7 @@ use proc_macro::TokenStream;
 /// | `#[command("start", "begin", help = "…")]` | these commands; `help` (else the first line of the doc comment) is the catalog key or text for the menu |
 /// | `#[text]` | a message with a text that is no command of any plugin |
 /// | `#[text("regex")]` | a message whose text or caption the expression matches somewhere |
+/// | `#[callback(Order)]` | a pressed button with this type's data, which the function takes too: `fn pressed(ctx: &mut Ctx, order: Order)`; see `botyard_sdk::CallbackData` |
 /// | `#[callback("prefix")]` | a pressed button whose data begins like this; `#[callback]` for any |
 /// | `#[content("photo", "video")]` | a message that has one of these: see `botyard_sdk::api::Content` |
 /// | `#[state(Form::Name)]` | the same as `#[text]`, while the conversation is in this state; takes any pattern |
@@ -84,6 +86,12 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn plugin(arguments: TokenStream, module: TokenStream) -> TokenStream {
     plugin::expand(arguments.into(), module.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes the data of buttons of an enum: see the trait of the same name.
+#[proc_macro_derive(CallbackData, attributes(callback))]
+pub fn callback_data(item: TokenStream) -> TokenStream {
+    callback::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Makes the states of a conversation of an enum: see the trait of the same name.

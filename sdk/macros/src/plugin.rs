@@ -302,6 +302,13 @@ mod tests {
             ("mod m { #[on] fn f(ctx: &mut Ctx) {} }", "name the kind of update"),
             ("mod m { #[content] fn f(ctx: &mut Ctx) {} }", "name what the message is made of"),
             ("mod m { #[content(\"phot\")] fn f(ctx: &mut Ctx) {} }", "did you mean `photo`?"),
+            (
+                "mod m { #[callback(Order)] fn f(ctx: &mut Ctx) {} }",
+                "take the button's data, too: `fn f(ctx: &mut Ctx, data: Order)`",
+            ),
+            ("mod m { #[callback(Order)] fn f(ctx: &mut Ctx, a: Order, b: u8) {} }", "take the button's data, too"),
+            ("mod m { #[callback(\"a:\")] fn f(ctx: &mut Ctx, order: Order) {} }", "and nothing else"),
+            ("mod m { #[callback(Order, \"a:\")] fn f(ctx: &mut Ctx, order: Order) {} }", "a type or a prefix"),
             ("mod m { #[timer] fn f(ctx: &mut Ctx) {} }", "name the timer"),
             ("mod m { #[job] fn f(ctx: &mut Ctx) {} }", "name the job"),
             ("mod m { #[job(\"a\", observe)] fn f(ctx: &mut Ctx) {} }", "nothing but the name"),

@@ -51,12 +51,17 @@ impl<'run> Message<'run> {
     /// [`ReplyKeyboard`](crate::keyboard::ReplyKeyboard) or a [`RemoveKeyboard`](crate::keyboard::RemoveKeyboard).
     pub fn keyboard(self, keyboard: impl Markup) -> Self {
         match keyboard.into_json() {
-            Ok(json) => self.with(|params| params.raw("reply_markup", &json)),
+            Ok(json) => self.markup(&json),
             Err(error) => {
                 self.run.fail(error);
                 self
             }
         }
+    }
+
+    /// Adds buttons that are JSON already.
+    pub(crate) fn markup(self, json: &str) -> Self {
+        self.with(|params| params.raw("reply_markup", json))
     }
 
     /// The text is [HTML](https://core.telegram.org/bots/api#html-style).

@@ -93,6 +93,9 @@ impl Room {
             notices: mpsc::unbounded_channel().0,
             cancel_command: config.dispatch.cancel_command.clone(),
             cancel_reply: config.dispatch.cancel_reply.clone(),
+            stale_button_reply: config.dispatch.stale_button_reply.clone(),
+            // An update that somebody wrote has nothing to take a seal from.
+            unsealed_buttons: true,
             album_quiet: Duration::ZERO,
             album_wait: Duration::ZERO,
         };

@@ -63,6 +63,9 @@ impl Host {
     }
 
     async fn call_at_once(&mut self, method: String, params: String) -> Result<String, CallError> {
+        let chat = self.chat_of(&method, &params)?;
+        // Also where the answer is known already: what is kept for its buttons is kept when this run commits.
+        let sealed = self.seal_buttons(params.clone(), chat)?;
         let plugin = &self.context.name;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         let tx = &mut run.tx;
@@ -84,7 +87,7 @@ impl Host {
         run.calls += 1;
         let place = run.journal.calls.begin(&mut run.cursor, run.attempt, plugin, &method, &params);
         let deadline = run.deadline.saturating_duration_since(tokio::time::Instant::now());
-        let (outbound, plugin) = (Arc::clone(&run.outbound), plugin.clone());
+        let (outbound, plugin, params) = (Arc::clone(&run.outbound), plugin.clone(), sealed);
         // A task of its own: what this future is polled on is the guest's small stack, and its time is the guest's.
         let task = tokio::spawn(whose::same(async move {
             if files.is_empty() {
@@ -95,6 +98,8 @@ impl Host {
         }));
         let _stop = StopOnDrop(task.abort_handle());
         let answer = task.await.unwrap_or_else(|error| Err(CallError::UnknownOutcome(error.to_string())));
+        let answer = answer.map(|answer| self.open_buttons(answer, chat));
+        let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         let kept = answer.as_ref().err().is_none_or(CallError::is_final);
         run.journal.calls.finish(place, &answer, kept, true);
         answer
@@ -103,6 +108,8 @@ impl Host {
     fn call_later(&mut self, method: String, params: String, options: wit::Options) -> Result<(), CallError> {
         self.permit(&method, &params)?;
         self.permit_chats(|| reach::chats_of(&method, &params))?;
+        let chat = self.chat_of(&method, &params)?;
+        let params = self.seal_buttons(params, chat)?;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         // The first part goes to the chat that all go to.
         let lane = lane_of(&method, &params);

@@ -30,6 +30,11 @@ impl wit::Host for Host {
             Ok(checked) => checked,
             Err(error) => return Ok(Err(error)),
         };
+        // For many chats, so for any; the head was checked without, so that the limits are those of what the plugin wrote.
+        let head = match self.seal_buttons(head.params.clone(), None) {
+            Ok(params) => HeadRow { params, ..head },
+            Err(error) => return Ok(Err(wit::BroadcastError::Invalid(error.to_string()))),
+        };
         let recipients = match to {
             wit::Recipients::KnownChats => Vec::new(),
             wit::Recipients::Listed(listed) => match list(listed) {

@@ -133,7 +133,7 @@ fn value(run: &mut Run, plugin: &PluginName, scope: Scope, name: &str) -> wasmti
     Ok((!row.is_expired(run.now)).then_some(row))
 }
 
-fn put(run: &mut Run, plugin: &PluginName, scope: Scope, name: &str, row: &ValueRow) -> Result<(), String> {
+pub(super) fn put(run: &mut Run, plugin: &PluginName, scope: Scope, name: &str, row: &ValueRow) -> Result<(), String> {
     if name.len() > KEY_BYTES {
         return Err(too_long(name));
     }

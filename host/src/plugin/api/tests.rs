@@ -19,6 +19,7 @@ use crate::plugin::bindings::botyard::telegram::bot_api::{self, Host as _};
 use crate::plugin::{CallError, Event, Grants, HttpClient, Limits, Timer};
 use crate::store::Store;
 
+mod buttons;
 mod limits;
 
 struct NoCalls;

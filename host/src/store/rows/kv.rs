@@ -17,6 +17,8 @@ pub enum Scope {
     Chat(ChatId),
     /// A user's.
     User(UserId),
+    /// The host's for the plugin: what its buttons stand for, in a chat or wherever they are.
+    Buttons(Option<ChatId>),
 }
 
 /// A kept value.
@@ -72,6 +74,8 @@ pub fn scope_prefix(bot: BotId, plugin: &PluginName, scope: Scope) -> Vec<u8> {
         Scope::Plugin => (0, 0),
         Scope::Chat(chat) => (1, chat.0),
         Scope::User(user) => (2, user.0),
+        Scope::Buttons(Some(chat)) => (3, chat.0),
+        Scope::Buttons(None) => (4, 0),
     };
     key.push(tag);
     key.extend_from_slice(&(id ^ i64::MIN).to_be_bytes());
