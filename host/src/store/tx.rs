@@ -166,7 +166,7 @@ impl Tx {
         let values = self.values.iter().filter_map(|(key, value)| Some((&key[..], &value.as_ref()?[..])));
         let ranges = self.ranges.iter().flat_map(|read| match read {
             Read::Range { seen, .. } => &seen[..],
-            Read::Value { .. } => &[],
+            Read::Value { .. } | Read::AtMost { .. } => &[],
         });
         values.chain(ranges.map(|(key, value)| (&key[..], &value[..])))
     }
