@@ -10,7 +10,7 @@ use botyard_tests::{Host, guest, host_program};
 use serde_json::Value;
 
 use super::operator::botyard;
-use super::support::{ask, builder, simulator};
+use super::support::{ask, builder, next, simulator};
 
 /// Begins to record; the file has its first line when it listens.
 fn record(host: &Host, file: &Path, more: &[&str]) -> Child {
@@ -128,4 +128,29 @@ async fn a_recording_ends_with_the_host_and_a_broken_one_is_refused() {
     assert!(code == Some(2) && errors.contains("calls.jsonl:2: is no line of a recording"), "{code:?} {errors}");
     let (code, _, errors) = botyard(&host, &["replay", &path, "--against", "none.wasm"]);
     assert!(code == Some(2) && errors.contains("there is no file none.wasm"), "{code:?} {errors}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_and_timers_are_played_again_as_well() {
+    let simulator = simulator().await;
+    let host = builder(&simulator).plugin("jobs", &guest("jobs"), "").plugin("timers", &guest("timers"), "").start();
+    let file = host.folder().join("jobs.jsonl");
+    let mut recording = record(&host, &file, &["--runs", "4"]);
+    let before = simulator.delivered(ALICE);
+    assert_eq!(ask(&simulator, ALICE, "/work 1 tea").await, "queued");
+    assert_eq!(next(&simulator, ALICE, before + 1).await, "tea: 1");
+    assert_eq!(ask(&simulator, BOTIR, "/remind 1 water").await, "set");
+    assert!(recording.wait().expect("it ends").success());
+    let all = notes(&file);
+    let named = |kind: &str| all.iter().filter(|note| note["what"][kind].is_object()).count();
+    assert_eq!((named("update"), named("job"), named("timer")), (2, 1, 1), "{all:?}");
+    let queued = all.iter().find_map(|note| note["effects"]["jobs"][0]["payload"].as_array()).expect("a job is queued");
+    assert_eq!(queued[1], "tea");
+
+    let path = file.display().to_string();
+    for plugin in ["jobs", "timers"] {
+        let wasm = guest(plugin).display().to_string();
+        let (code, out, errors) = botyard(&host, &["replay", &path, "--against", &wasm, "--plugin", plugin]);
+        assert!(code == Some(0) && out.contains(&format!("2 runs of {plugin}, all as recorded")), "{out}{errors}");
+    }
 }
