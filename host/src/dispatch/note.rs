@@ -9,6 +9,7 @@ use crate::plugin::{self, Asked, Content, Event, Invocation, RunError, Verdict};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, StoredEvent};
 use crate::store::rows::kv::{self, Scope, ValueRow};
+use crate::store::rows::seal;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -259,9 +260,7 @@ impl Note {
     ) -> Option<Self> {
         let (bot, conversation) = (invocation.bot, invocation.conversation);
         let name = &plugin.name;
-        // The event itself is no part of what is read.
-        let events = inbox::bot_prefix(bot);
-        let rows = rows.filter(|(key, _)| !key.starts_with(&events));
+        let rows = rows.filter(|(key, _)| is_told(key, bot));
         Some(Self {
             event: invocation.id,
             now: invocation.now,
@@ -287,6 +286,11 @@ impl Note {
     pub(super) fn weight(&self) -> usize {
         self.what.weight() + self.before.iter().map(Row::weight).sum::<usize>()
     }
+}
+
+/// The event itself is told already, and what the bot's buttons are sealed with is a secret: replays make do without it.
+fn is_told(key: &[u8], bot: BotId) -> bool {
+    !key.starts_with(&inbox::bot_prefix(bot)) && *key != seal::key(bot)
 }
 
 /// What came of a run.
@@ -363,6 +367,13 @@ pub(super) mod tests {
             prop_assert_eq!(&read, &row);
             prop_assert_eq!(read.stored(BOT, &plugin, &conversation), (key, value));
         }
+    }
+
+    #[test]
+    fn the_seal_of_the_buttons_is_in_no_recording() {
+        let (plugin, lane) = (PluginName::new("tea"), EventLane::whole(Lane::Other));
+        assert!(!is_told(&seal::key(BOT), BOT) && !is_told(&inbox::key(BOT, lane, 1), BOT));
+        assert!(is_told(&kv::key(BOT, &plugin, Scope::Plugin, "k"), BOT));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use botyard::simulator::{ALICE, BOTIR};
-use botyard_tests::{Host, guest, host_program};
+use botyard::simulator::{ALICE, BOTIR, CHIARA};
+use botyard_tests::{Host, guest, host_program, plugin};
 use serde_json::Value;
 
 use super::operator::botyard;
@@ -131,11 +131,17 @@ async fn a_recording_ends_with_the_host_and_a_broken_one_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn jobs_and_timers_are_played_again_as_well() {
+async fn jobs_timers_and_buttons_are_played_again_as_well() {
     let simulator = simulator().await;
-    let host = builder(&simulator).plugin("jobs", &guest("jobs"), "").plugin("timers", &guest("timers"), "").start();
+    let host = builder(&simulator)
+        .plugin("jobs", &guest("jobs"), "")
+        .plugin("timers", &guest("timers"), "")
+        .plugin("menu", &plugin("menu"), "")
+        .start();
     let file = host.folder().join("jobs.jsonl");
-    let mut recording = record(&host, &file, &["--runs", "4"]);
+    let mut recording = record(&host, &file, &["--runs", "6"]);
+    assert_eq!(ask(&simulator, CHIARA, "/menu").await, "What would you like?");
+    simulator.user_presses(CHIARA, CHIARA, None, "Drinks").expect("the button is there");
     let before = simulator.delivered(ALICE);
     assert_eq!(ask(&simulator, ALICE, "/work 1 tea").await, "queued");
     assert_eq!(next(&simulator, ALICE, before + 1).await, "tea: 1");
@@ -143,13 +149,16 @@ async fn jobs_and_timers_are_played_again_as_well() {
     assert!(recording.wait().expect("it ends").success());
     let all = notes(&file);
     let named = |kind: &str| all.iter().filter(|note| note["what"][kind].is_object()).count();
-    assert_eq!((named("update"), named("job"), named("timer")), (2, 1, 1), "{all:?}");
+    assert_eq!((named("update"), named("job"), named("timer")), (4, 1, 1), "{all:?}");
+    let rows = all.iter().flat_map(|note| note["before"].as_array().expect("a list"));
+    let seals = rows.filter(|row| row["other"]["key"].as_str().is_some_and(|key| key.starts_with("53")));
+    assert_eq!(seals.count(), 0, "what buttons are sealed with is a secret");
     let queued = all.iter().find_map(|note| note["effects"]["jobs"][0]["payload"].as_array()).expect("a job is queued");
     assert_eq!(queued[1], "tea");
 
     let path = file.display().to_string();
-    for plugin in ["jobs", "timers"] {
-        let wasm = guest(plugin).display().to_string();
+    for (plugin, wasm) in [("jobs", guest("jobs")), ("timers", guest("timers")), ("menu", plugin("menu"))] {
+        let wasm = wasm.display().to_string();
         let (code, out, errors) = botyard(&host, &["replay", &path, "--against", &wasm, "--plugin", plugin]);
         assert!(code == Some(0) && out.contains(&format!("2 runs of {plugin}, all as recorded")), "{out}{errors}");
     }
