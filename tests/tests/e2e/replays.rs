@@ -13,7 +13,7 @@ use super::operator::botyard;
 use super::support::{ask, builder, next, simulator};
 
 /// Begins to record; the file has its first line when it listens.
-fn record(host: &Host, file: &Path, more: &[&str]) -> Child {
+async fn record(host: &Host, file: &Path, more: &[&str]) -> Child {
     let recording = Command::new(host_program())
         .args(["record", "--out"])
         .arg(file)
@@ -27,7 +27,7 @@ fn record(host: &Host, file: &Path, more: &[&str]) -> Child {
     let deadline = Instant::now() + Duration::from_secs(60);
     while std::fs::metadata(file).map_or(0, |file| file.len()) == 0 {
         assert!(Instant::now() < deadline, "nothing is recorded");
-        std::thread::sleep(Duration::from_millis(20));
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     recording
 }
@@ -47,7 +47,7 @@ async fn a_recording_is_played_again_and_shows_what_another_build_does() {
         .start();
     assert_eq!(ask(&simulator, ALICE, "/step").await, "1: step 1");
     let file = host.folder().join("all.jsonl");
-    let mut recording = record(&host, &file, &["--runs", "4"]);
+    let mut recording = record(&host, &file, &["--runs", "4"]).await;
     for (chat, text, answer) in [
         (ALICE, "/step", "1: step 2"),
         (BOTIR, "the key is hush-hush-secret", "1: the key is hush-hush-secret"),
@@ -106,7 +106,7 @@ async fn a_recording_ends_with_the_host_and_a_broken_one_is_refused() {
     let simulator = simulator().await;
     let mut host = builder(&simulator).plugin("calls", &guest("calls"), "").start();
     let file = host.folder().join("calls.jsonl");
-    let mut recording = record(&host, &file, &["--plugin", "calls"]);
+    let mut recording = record(&host, &file, &["--plugin", "calls"]).await;
     assert_eq!(ask(&simulator, ALICE, "/me").await, "I am botyard_bot");
     let path = file.display().to_string();
     let (code, _, errors) = botyard(&host, &["record", "--out", &path]);
@@ -139,7 +139,7 @@ async fn jobs_timers_and_buttons_are_played_again_as_well() {
         .plugin("menu", &plugin("menu"), "")
         .start();
     let file = host.folder().join("jobs.jsonl");
-    let mut recording = record(&host, &file, &["--runs", "6"]);
+    let mut recording = record(&host, &file, &["--runs", "6"]).await;
     assert_eq!(ask(&simulator, CHIARA, "/menu").await, "What would you like?");
     simulator.user_presses(CHIARA, CHIARA, None, "Drinks").expect("the button is there");
     let before = simulator.delivered(ALICE);
