@@ -18,6 +18,7 @@ mod faults;
 mod files;
 mod http;
 mod hub;
+mod insight;
 mod model;
 mod page;
 mod params;
@@ -51,6 +52,7 @@ pub use cast::{ALICE, BOTIR, CHANNEL, CHIARA, DIEGO, FORUM, GROUP, NOOR};
 pub use error::Error;
 pub use faults::{Action, Fault, Rule};
 pub use files::Uploaded;
+pub use insight::Insight;
 pub use model::{Chat, ChatKind, Entity, Message, Sender, Topic, User};
 pub use people::{Done, MoveNote, Say};
 pub use queries::Query;
@@ -237,7 +239,7 @@ impl Simulator {
 
     /// A user types an inline query.
     pub fn user_asks_inline(&self, user: i64, query: &str) -> Result<Done, Error> {
-        people::ask_inline(&mut self.hub().world(), user, query)
+        people::inline::ask(&mut self.hub().world(), user, query, None)
     }
 
     /// A user blocks the bot, or throws it out of a group; or takes it back.

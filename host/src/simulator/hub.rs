@@ -1,12 +1,13 @@
 //! What all connections share: the world behind its lock, the faults, and who waits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::api::{self, ApiError};
 use super::faults::{Action, Fault, Faults, Rule};
+use super::insight::Insight;
 use super::params::Params;
 use super::poll;
 use super::world::{Signals, World};
@@ -20,6 +21,8 @@ pub(super) struct Hub {
     pub(super) signals: Signals,
     /// The only token that is accepted, if not all are.
     token: Option<String>,
+    /// The host, if it runs in this process and shows itself.
+    insight: OnceLock<Arc<dyn Insight>>,
     /// Something may have to be saved.
     pub(super) changed: Notify,
 }
@@ -29,6 +32,15 @@ impl Hub {
         let signals = world.signals.clone();
         let (faults, faulty, changed) = Default::default();
         Arc::new(Self { world: Mutex::new(world), faults, faulty, signals, token, changed })
+    }
+
+    pub(super) fn set_insight(&self, insight: Arc<dyn Insight>) {
+        // A second one would be a second host.
+        drop(self.insight.set(insight));
+    }
+
+    pub(super) fn insight(&self) -> Option<&Arc<dyn Insight>> {
+        self.insight.get()
     }
 
     /// The world, for a moment. Never held across an await.
