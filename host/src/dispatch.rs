@@ -24,6 +24,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod trace;
 mod trial;
 
 use std::cmp::Reverse;
@@ -46,6 +47,7 @@ use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
 use crate::whose;
 
+pub use self::trace::Ring as TraceRing;
 pub use self::routes::{Entry, Routes};
 pub use self::trial::Trial;
 
@@ -154,6 +156,7 @@ impl Dispatcher {
             patience: album::Patience { quiet: settings.album_quiet, wait: settings.album_wait, since: unix_millis() },
             cancel_reply: settings.cancel_reply,
             expiry: Arc::default(),
+            traces: trace::Traces::default(),
         };
         let dispatcher = Self {
             context: Arc::new(context),

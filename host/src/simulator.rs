@@ -85,6 +85,8 @@ pub struct SimulatorSettings {
     pub local_files: Option<PathBuf>,
     /// How long a second takes in the pauses between deliveries to a webhook: less, for tests.
     pub webhook_second: Duration,
+    /// Whoever puts the simulated clock ahead moves this process's clock along: for the bot that runs in it.
+    pub moves_clock: bool,
 }
 
 impl fmt::Debug for SimulatorSettings {
@@ -113,6 +115,7 @@ impl Default for SimulatorSettings {
             throttle_polls: limits.throttle_polls,
             local_files: limits.local_files,
             webhook_second: limits.webhook_second,
+            moves_clock: false,
         }
     }
 }
@@ -164,7 +167,7 @@ impl Simulator {
         let refused = |source| Error::Listen { addr: settings.listen, source };
         let listener = TcpListener::bind(settings.listen).await.map_err(refused)?;
         let addr = listener.local_addr().map_err(refused)?;
-        let hub = Hub::new(world, settings.token);
+        let hub = Hub::new(world, settings.token, settings.moves_clock);
         let (stop, stopped) = watch::channel(false);
         let saver = path.map(|path| tokio::spawn(persist::keep_saved(hub.clone(), path, stopped.clone())));
         tokio::spawn(webhook::deliver(hub.clone(), stopped.clone()));
@@ -276,6 +279,25 @@ impl Simulator {
     }
 
     // What the bot did.
+
+    /// Everybody.
+    #[must_use]
+    pub fn users(&self) -> Vec<User> {
+        self.hub().look().users.values().cloned().collect()
+    }
+
+    /// All chats, without their messages.
+    #[must_use]
+    pub fn chats(&self) -> Vec<Chat> {
+        let world = self.hub().look();
+        let without_messages = |chat: &Chat| Chat {
+            username: chat.username.clone(),
+            admins: chat.admins.clone(),
+            topics: chat.topics.clone(),
+            ..Chat::new(chat.id, chat.kind, &chat.title, &chat.members)
+        };
+        world.chats.values().map(without_messages).collect()
+    }
 
     /// The messages of a chat, the oldest first.
     #[must_use]
@@ -431,7 +453,7 @@ impl Simulator {
 
     /// Puts the simulated clock ahead: updates and queries get old.
     pub fn advance_clock(&self, by: Duration) {
-        self.hub().world().clock_ahead += by.as_secs() as i64;
+        self.hub().advance_clock(i64::try_from(by.as_secs()).unwrap_or(i64::MAX));
     }
 
     /// Lets update ids go on at another number, lower ones too, as Telegram does after a quiet week.

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use super::intake::Origin;
 use super::live::{self, Live, Watch};
 use super::versions::Versions;
-use super::{Replaced, Shared, identity, menu, simulated_token, stopped, token};
+use super::{Replaced, Shared, identity, inside, menu, simulated_token, stopped, token};
 use crate::admin::{Readiness, Served};
 use crate::chats::Chats;
 use crate::config::{AllowedUpdates, Config};
@@ -68,7 +68,7 @@ impl Bot {
             return self.run_at(None, config, configs, stop).await;
         };
         let simulator = start_simulator(listen, &config).await?;
-        let ran = self.run_at(Some(simulator.api_base()), config, configs, stop).await;
+        let ran = self.run_at(Some(&simulator), config, configs, stop).await;
         let saved = simulator.stop().await;
         ran?;
         saved.context("could not save what the simulator holds")
@@ -76,7 +76,7 @@ impl Bot {
 
     async fn run_at(
         self,
-        simulator: Option<String>,
+        simulator: Option<&Simulator>,
         config: Config,
         configs: watch::Receiver<Config>,
         mut stop: watch::Receiver<bool>,
@@ -84,7 +84,7 @@ impl Bot {
         let Self { shared, replaced } = self;
         let watch = Watch::begin(live::watched_paths(&config)).await;
         let is_simulated = simulator.is_some();
-        let api_base = simulator.unwrap_or_else(|| config.bot.api_base.clone());
+        let api_base = simulator.map_or_else(|| config.bot.api_base.clone(), Simulator::api_base);
         let token = token(&config, is_simulated)?;
         let client = Arc::new(Client::new(&api_base, token.clone())?);
         let origin = Origin { access: Access { api_base, token }, is_simulated, take_over: shared.options.take_over };
@@ -128,6 +128,9 @@ impl Bot {
                 album_wait: config.dispatch.album_wait,
             },
         );
+        if let Some(simulator) = simulator {
+            inside::show(simulator, &dispatcher, &store, bot);
+        }
         let (allowed_updates, allowed) = watch::channel(allowed_updates(&config, &dispatcher.routes()));
         let (status, heard) = watch::channel(Status::default());
         let (intake, settings) = watch::channel(origin.settings(&config));
@@ -238,6 +241,8 @@ async fn start_simulator(listen: SocketAddr, config: &Config) -> anyhow::Result<
     let mut settings = SimulatorSettings {
         listen,
         state_file: Some(simulator_file(&config.store.path, &config.name)),
+        // Of several bots none moves the clock of the others.
+        moves_clock: config.bots.len() < 2,
         ..SimulatorSettings::default()
     };
     if config.name.as_str() != BotName::OF_THE_ONE {

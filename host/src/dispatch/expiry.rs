@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, watch};
 
 use super::run::Context;
-use crate::clock::unix_millis;
+use crate::clock::{self, unix_millis};
 use crate::domain::EventLane;
 use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::fsm::StateRow;
@@ -51,6 +51,7 @@ pub(super) async fn run(
     arrivals: mpsc::UnboundedSender<Vec<EventLane>>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let mut clock = clock::moves();
     loop {
         let alarm = &context.expiry;
         // Before the look: what is stored after it is heard of.
@@ -69,6 +70,7 @@ pub(super) async fn run(
         tokio::select! {
             () = tokio::time::sleep(sleep.min(LONGEST_SLEEP)) => {}
             () = alarm.set.notified() => {}
+            _ = clock.changed() => {}
             _ = stop.wait_for(|stop| *stop) => return,
         }
     }

@@ -24,6 +24,7 @@ use super::hot::HotKeys;
 use super::offer::Offered;
 use super::own;
 use super::routes::{Routes, Version};
+use super::trace::{self, Traces};
 use super::{Notice, age};
 use crate::backoff;
 use crate::clock::unix_millis;
@@ -69,6 +70,7 @@ pub(super) struct Context {
     /// What a user is told whose conversation was ended, where the plugin has no words for it.
     pub(super) cancel_reply: String,
     pub(super) expiry: Arc<expiry_task::Alarm>,
+    pub(super) traces: Traces,
 }
 
 /// How a lane's turn ended.
@@ -289,7 +291,9 @@ impl Context {
             due: began + plugin.limits().time,
         };
         self.claims.set_run(invocation.id, Some(run));
+        let before = trace::before(&self.traces, plugin, invocation, &tx);
         let report = plugin.run(invocation, tx, self.outbound.clone()).await;
+        trace::note(&self.traces, before, plugin, invocation, observes, &report);
         self.claims.set_run(invocation.id, None);
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());

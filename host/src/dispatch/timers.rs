@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::routes::Routes;
 use super::run::Context;
-use crate::clock::unix_millis;
+use crate::clock::{self, unix_millis};
 use crate::domain::EventLane;
 use crate::recurrence::Recurrence;
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -33,6 +33,7 @@ pub(super) async fn run(
     mut stop: watch::Receiver<bool>,
 ) {
     let mut served: Option<Arc<Routes>> = None;
+    let mut clock = clock::moves();
     loop {
         let routes = context.routes.load_full();
         if !served.as_ref().is_some_and(|served| Arc::ptr_eq(served, &routes)) {
@@ -51,6 +52,7 @@ pub(super) async fn run(
         tokio::select! {
             () = tokio::time::sleep(sleep.min(LONGEST_SLEEP)) => {}
             () = context.timer_set.notified() => {}
+            _ = clock.changed() => {}
             _ = stop.wait_for(|stop| *stop) => return,
         }
     }

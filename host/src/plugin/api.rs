@@ -56,6 +56,8 @@ pub(super) struct Host {
     http: HttpClient,
     /// Bytes of log text that are left.
     log_left: u64,
+    /// What was logged.
+    pub(super) lines: Vec<String>,
 }
 
 /// The state of one run.
@@ -117,6 +119,7 @@ impl Host {
         Self {
             memory: MemoryGuard::new(limits.memory),
             log_left: limits.log,
+            lines: Vec::new(),
             meter,
             run: None,
             panic: None,

@@ -44,6 +44,16 @@ impl Journal {
     pub fn any_call(&self, is: impl Fn(&str, &str, &Result<String, CallError>) -> bool) -> bool {
         self.calls.any(is)
     }
+
+    /// The calls of the Bot API so far: method, parameters, and the answer in words where there is one.
+    #[must_use]
+    pub fn calls_told(&self) -> Vec<(String, String, Option<Result<String, String>>)> {
+        let told = |entry: &Entry<Result<String, CallError>>| {
+            let answer = entry.answer.clone().map(|answer| answer.map_err(|error| error.to_string()));
+            (entry.what.clone(), entry.how.clone(), answer)
+        };
+        self.calls.entries().iter().map(told).collect()
+    }
 }
 
 impl<A> Entry<A> {

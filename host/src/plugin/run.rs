@@ -80,6 +80,8 @@ pub struct RunReport {
     pub cpu: Duration,
     /// Direct calls that were made (not those that the journal answered).
     pub calls: u32,
+    /// What it has logged, within `limits.log`.
+    pub lines: Vec<String>,
 }
 
 /// Why a run has no verdict.
@@ -146,6 +148,7 @@ impl Plugin {
                 (host, Err(error)) => (host, Err(error)),
             },
         };
+        let lines = host.lines;
         let run = host.run.expect("a host that was made for a run has one");
         if result.is_ok() {
             self.pace.note(meter.spent());
@@ -161,7 +164,7 @@ impl Plugin {
         if result != Ok(Verdict::Done) {
             tx.roll_back(start);
         }
-        RunReport { tx, result, cpu: meter.spent(), calls: calls + requests }
+        RunReport { tx, result, cpu: meter.spent(), calls: calls + requests, lines }
     }
 
     /// The end of a state, which reads as none already: it comes with the event, as one of this version.

@@ -108,8 +108,15 @@ async fn bot_api(
         Err(_) if reset.is_set() => return Err(Broken),
         Err(error) => return Ok(refusal(&error)),
     };
-    match hub.arrived(method, &params) {
-        None => Ok(answer(hub.call(method, &params).await)),
+    let (number, action) = hub.arrived(method, &params);
+    match action {
+        None => {
+            let result = hub.call(method, &params).await;
+            if !method.eq_ignore_ascii_case("getUpdates") {
+                hub.answered(number, &result);
+            }
+            Ok(answer(result))
+        }
         Some(action) => faulty(hub, reset, method, &params, action).await,
     }
 }
@@ -262,7 +269,7 @@ async fn download(hub: &Hub, reset: &ResetSwitch, token: &str, path: &str) -> Re
         Some(bytes) => response(200, "application/octet-stream", bytes),
         None => refusal(&ApiError::new(404, "Not Found")),
     };
-    match hub.arrived("file", &Params::default()) {
+    match hub.arrived("file", &Params::default()).1 {
         None => Ok(answer),
         Some(Action::Answer { status, body, content_type, .. }) => Ok(response(status, &content_type, body.into())),
         Some(Action::Flood { retry_after }) => Ok(refusal(&ApiError::flood(retry_after))),

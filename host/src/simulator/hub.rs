@@ -9,8 +9,10 @@ use super::api::{self, ApiError};
 use super::faults::{Action, Fault, Faults, Rule};
 use super::insight::Insight;
 use super::params::Params;
+use super::people::polls;
 use super::poll;
 use super::world::{Signals, World};
+use crate::clock;
 
 /// See the module.
 pub(super) struct Hub {
@@ -23,15 +25,34 @@ pub(super) struct Hub {
     token: Option<String>,
     /// The host, if it runs in this process and shows itself.
     insight: OnceLock<Arc<dyn Insight>>,
+    /// Whether the process's clock goes with the simulated one.
+    moves_clock: bool,
     /// Something may have to be saved.
     pub(super) changed: Notify,
 }
 
 impl Hub {
-    pub(super) fn new(world: World, token: Option<String>) -> Arc<Self> {
+    pub(super) fn new(world: World, token: Option<String>, moves_clock: bool) -> Arc<Self> {
         let signals = world.signals.clone();
-        let (faults, faulty, changed) = Default::default();
-        Arc::new(Self { world: Mutex::new(world), faults, faulty, signals, token, changed })
+        let (faults, faulty, insight, changed) = Default::default();
+        let hub = Self { world: Mutex::new(world), faults, faulty, signals, token, moves_clock, insight, changed };
+        // It may have been put ahead before the last stop.
+        hub.advance_clock(0);
+        Arc::new(hub)
+    }
+
+    /// Puts the simulated clock ahead.
+    pub(super) fn advance_clock(&self, seconds: i64) {
+        let mut world = self.world();
+        world.clock_ahead = world.clock_ahead.saturating_add(seconds);
+        if self.moves_clock {
+            clock::set_ahead(world.clock_ahead);
+        }
+        polls::close_due(&mut world);
+    }
+
+    pub(super) fn moves_clock(&self) -> bool {
+        self.moves_clock
     }
 
     pub(super) fn set_insight(&self, insight: Arc<dyn Insight>) {
@@ -72,18 +93,31 @@ impl Hub {
         self.faults().rules.clone()
     }
 
-    /// Notes a call that arrived, and says what shall go wrong with it.
-    pub(super) fn arrived(&self, method: &str, params: &Params) -> Option<Action> {
-        {
+    /// Notes a call that arrived. Answers with its number, and with what shall go wrong with it.
+    pub(super) fn arrived(&self, method: &str, params: &Params) -> (u64, Option<Action>) {
+        let number = {
             let mut world = self.world();
             let keep = world.load.is_none();
-            world.calls.record(method, &params.values, keep);
             world.files.note(method, &params.uploads);
-        }
+            world.calls.record(method, &params.values, keep)
+        };
         if !self.faulty.load(Ordering::Acquire) {
-            return None;
+            return (number, None);
         }
-        self.faults().decide(method, params.int("chat_id"))
+        (number, self.faults().decide(method, params.int("chat_id")))
+    }
+
+    /// Notes what a call was answered with.
+    pub(super) fn answered(&self, number: u64, result: &Result<Vec<u8>, ApiError>) {
+        let mut world = self.look();
+        if world.load.is_some() {
+            return;
+        }
+        match result {
+            Ok(answer) => world.calls.answered(number, answer),
+            Err(error) => world.calls.refused(number, &error.description),
+        }
+        world.emit(&serde_json::json!({ "event": "activity" }));
     }
 
     /// What shall go wrong while the body of a call is taken in.

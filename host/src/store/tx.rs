@@ -145,6 +145,19 @@ impl Tx {
         self.appends.truncate(to.n_appends);
     }
 
+    /// What was written since, as it is now, and what was appended.
+    #[must_use]
+    #[expect(clippy::type_complexity, reason = "two lists of rows")]
+    pub fn since(&self, from: Savepoint) -> (Vec<(&[u8], Option<&[u8]>)>, Vec<(&[u8], &[u8])>) {
+        let mut keys: Vec<&Vec<u8>> = self.undo.iter().skip(from.n_writes).map(|(key, _)| key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let now = |key: &Vec<u8>| self.writes.get(key).and_then(|value| value.as_deref());
+        let writes = keys.into_iter().map(|key| (&key[..], now(key))).collect();
+        let appends = self.appends.iter().skip(from.n_appends).map(|(prefix, value)| (&prefix[..], &value[..]));
+        (writes, appends.collect())
+    }
+
     /// Keeps something alive until what refers to it is committed, whatever it is.
     pub fn hold(&mut self, what: impl Send + Sync + 'static) {
         self.held.push(Box::new(what));

@@ -12,21 +12,21 @@ use crate::simulator::world::World;
 
 /// Somebody new, or another name for somebody who is there.
 #[derive(Debug, Clone, serde::Deserialize)]
-pub struct Person {
+pub(in crate::simulator) struct Person {
     /// Theirs; without it they are new and get one.
     #[serde(default)]
-    pub id: Option<i64>,
+    pub(in crate::simulator) id: Option<i64>,
     /// `first_name`
-    pub first_name: String,
+    pub(in crate::simulator) first_name: String,
     /// `last_name`
     #[serde(default)]
-    pub last_name: Option<String>,
+    pub(in crate::simulator) last_name: Option<String>,
     /// `username`
     #[serde(default)]
-    pub username: Option<String>,
+    pub(in crate::simulator) username: Option<String>,
     /// `language_code`
     #[serde(default)]
-    pub language_code: Option<String>,
+    pub(in crate::simulator) language_code: Option<String>,
 }
 
 /// Where the ids of people begin who are made without one.
@@ -53,27 +53,27 @@ pub(in crate::simulator) fn set_person(world: &mut World, person: Person) -> Res
 
 /// A chat that is to be.
 #[derive(Debug, Clone, serde::Deserialize)]
-pub struct Plan {
+pub(in crate::simulator) struct Plan {
     /// Without it, it gets one.
     #[serde(default)]
-    pub id: Option<i64>,
+    pub(in crate::simulator) id: Option<i64>,
     /// `type`
     #[serde(rename = "type")]
-    pub kind: ChatKind,
+    pub(in crate::simulator) kind: ChatKind,
     /// `title`
     #[serde(default)]
-    pub title: String,
+    pub(in crate::simulator) title: String,
     /// `username`
     #[serde(default)]
-    pub username: Option<String>,
+    pub(in crate::simulator) username: Option<String>,
     /// Who is in it.
-    pub members: Vec<i64>,
+    pub(in crate::simulator) members: Vec<i64>,
     /// Who makes it and owns it. Without anybody it has always been there, and the bot hears of nothing.
     #[serde(default)]
-    pub by: Option<i64>,
+    pub(in crate::simulator) by: Option<i64>,
     /// The names of its topics: with any it is a forum.
     #[serde(default)]
-    pub topics: Vec<String>,
+    pub(in crate::simulator) topics: Vec<String>,
 }
 
 /// Makes a chat with the bot in it; answers its id.
@@ -132,7 +132,7 @@ pub(in crate::simulator) fn rename(world: &mut World, chat: i64, by: i64, title:
 /// What is to become of a topic.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TopicChange {
+pub(in crate::simulator) enum TopicChange {
     /// It has another name.
     Rename(String),
     /// Nobody writes there any more.

@@ -35,16 +35,16 @@ pub(in crate::simulator) fn ask(world: &mut World, user: i64, query: &str, chat:
 /// A result that somebody sends.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Choice {
+pub(in crate::simulator) struct Choice {
     /// The query that the bot has answered.
-    pub query_id: String,
+    pub(in crate::simulator) query_id: String,
     /// The `id` of the result.
-    pub result: String,
+    pub(in crate::simulator) result: String,
     /// Where it goes.
-    pub chat: i64,
+    pub(in crate::simulator) chat: i64,
     /// In which topic.
     #[serde(default)]
-    pub thread: Option<i64>,
+    pub(in crate::simulator) thread: Option<i64>,
 }
 
 /// Sends a result: a message of the user's through the bot, and word of the choice.

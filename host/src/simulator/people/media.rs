@@ -12,29 +12,29 @@ use crate::simulator::world::World;
 /// Something to send. Several files are an album.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Parcel {
+pub(in crate::simulator) struct Parcel {
     /// Where.
-    pub chat: i64,
+    pub(in crate::simulator) chat: i64,
     /// Who.
-    pub user: i64,
+    pub(in crate::simulator) user: i64,
     /// In which topic.
     #[serde(default)]
-    pub thread: Option<i64>,
+    pub(in crate::simulator) thread: Option<i64>,
     /// In reply to which message.
     #[serde(default)]
-    pub reply_to: Option<i64>,
+    pub(in crate::simulator) reply_to: Option<i64>,
     /// `photo`, `document`, `video`, `animation`, `audio`, `voice`, `video_note`, `sticker`, `dice`, `location`, `venue`,
     /// `contact`.
-    pub kind: String,
+    pub(in crate::simulator) kind: String,
     /// The `file_id`s of what was uploaded.
     #[serde(default)]
-    pub files: Vec<String>,
+    pub(in crate::simulator) files: Vec<String>,
     /// Under the (first) file.
     #[serde(default)]
-    pub caption: String,
+    pub(in crate::simulator) caption: String,
     /// The fields of a place, a contact, dice or a sticker.
     #[serde(default)]
-    pub fields: Map<String, Value>,
+    pub(in crate::simulator) fields: Map<String, Value>,
 }
 
 const FILES: [&str; 7] = ["photo", "document", "video", "animation", "audio", "voice", "video_note"];

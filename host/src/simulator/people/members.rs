@@ -13,7 +13,7 @@ use crate::simulator::world::World;
 /// What somebody becomes in a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Standing {
+pub(in crate::simulator) enum Standing {
     /// In it.
     Member,
     /// In it, with rights.

@@ -12,13 +12,13 @@ use crate::simulator::world::{Charge, World};
 /// What a buyer fills in.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Order {
+pub(in crate::simulator) struct Order {
     /// `OrderInfo`: name, phone number, address.
     #[serde(default)]
-    pub info: Option<Value>,
+    pub(in crate::simulator) info: Option<Value>,
     /// The shipping query that the bot has answered, and which of its options is wanted.
     #[serde(default)]
-    pub shipping: Option<(String, String)>,
+    pub(in crate::simulator) shipping: Option<(String, String)>,
 }
 
 /// Begins to pay an invoice: with the question about shipping if its price depends on it and none was chosen yet.
