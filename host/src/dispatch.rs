@@ -47,8 +47,8 @@ use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
 use crate::whose;
 
-pub use self::trace::Ring as TraceRing;
 pub use self::routes::{Entry, Routes};
+pub use self::trace::Ring as TraceRing;
 pub use self::trial::Trial;
 
 /// What whoever owns the plugins should know, or see to.

@@ -271,7 +271,9 @@ pub(super) fn raw_update(world: &mut World, mut update: Value) -> Result<Done, E
         let chat = event["message"]["chat"]["id"].as_i64();
         let (user, message) = (event["from"]["id"].as_i64().unwrap_or(0), event["message"]["message_id"].as_i64());
         let at = world.now();
-        world.queries.open(id, Query { kind: kind.clone(), chat, user, message, at, answer: None, details: Value::Null });
+        world
+            .queries
+            .open(id, Query { kind: kind.clone(), chat, user, message, at, answer: None, details: Value::Null });
     }
     // Filtering goes by the first name; what follows it is kept, however odd.
     let json = Value::Object(std::mem::take(object)).to_string();

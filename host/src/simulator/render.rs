@@ -165,7 +165,9 @@ fn page_fields(world: &World, message: &Message, out: &mut Vec<u8>) {
     put!(out, ",\"from_bot\":{}", message.is_from_bot());
     let bots = (!message.reactions.is_empty()).then_some((&world.bot.id, &message.reactions));
     let mut reactions: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
-    for (user, emoji) in message.peoples_reactions.iter().chain(bots).flat_map(|(u, all)| all.iter().map(move |e| (u, e))) {
+    for (user, emoji) in
+        message.peoples_reactions.iter().chain(bots).flat_map(|(u, all)| all.iter().map(move |e| (u, e)))
+    {
         reactions.entry(emoji).or_default().push(*user);
     }
     if !reactions.is_empty() {

@@ -36,9 +36,7 @@ pub(super) fn poll(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Ans
         return Err(ApiError::bad_request("poll options length must not exceed 100"));
     }
     let n_options = options.len() as i64;
-    let option = |(at, option): (usize, &Value)| {
-        json!({ "persistent_id": at.to_string(), "text": text(option), "voter_count": 0 })
-    };
+    let option = |(at, option): (usize, &Value)| json!({ "persistent_id": at.to_string(), "text": text(option), "voter_count": 0 });
     let options: Vec<_> = options.iter().enumerate().map(option).collect();
     let kind = params.text("type").filter(|kind| !kind.is_empty()).unwrap_or("regular".into());
     let mut poll = json!({

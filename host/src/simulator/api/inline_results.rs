@@ -69,7 +69,11 @@ fn with_content(message: &mut Message, content: &Map<String, Value>) -> Result<(
         return Ok(());
     }
     let pick = |names: &[&str]| -> Value {
-        names.iter().filter_map(|name| Some(((*name).to_owned(), content.get(*name)?.clone()))).collect::<Map<_, _>>().into()
+        names
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), content.get(*name)?.clone())))
+            .collect::<Map<_, _>>()
+            .into()
     };
     let location = pick(&["latitude", "longitude"]);
     let content = if has("address") {

@@ -63,7 +63,13 @@ pub(super) fn set_caption(message: &mut Message, params: &Params) -> Result<(), 
 }
 
 /// Puts the media that `source` names into the message: an upload (`attach://field`), a `file_id` or an address.
-pub(super) fn fill(world: &mut World, message: &mut Message, kind: &str, source: &str, params: &Params) -> Result<(), ApiError> {
+pub(super) fn fill(
+    world: &mut World,
+    message: &mut Message,
+    kind: &str,
+    source: &str,
+    params: &Params,
+) -> Result<(), ApiError> {
     let field = source.strip_prefix("attach://").unwrap_or(kind);
     let address;
     let file = if let Some(upload) = params.upload(field) {

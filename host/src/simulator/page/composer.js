@@ -83,8 +83,8 @@ function drawKeyboard() {
     drawKeyboard();
   };
   const key = (item) => {
-    if (item.request_contact) return button(`${item.text} ☎`, () => use(() => attempt(() => send("contact", {}))));
-    if (item.request_location) return button(`${item.text} ⌖`, () => use(() => attempt(sendPlace)));
+    if (item.request_contact) return button(`${item.text} 📞`, () => use(() => attempt(() => send("contact", {}))));
+    if (item.request_location) return button(`${item.text} 📍`, () => use(() => attempt(sendPlace)));
     const other = ["request_users", "request_chat", "request_poll", "web_app", "request_managed_bot"].find((name) => item[name]);
     if (other) return button(item.text, undefined, { disabled: true, title: "The playground can't follow this kind of button" });
     return button(item.text, () => use(() => say(item.text)));

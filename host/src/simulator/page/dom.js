@@ -10,7 +10,7 @@ export function el(tag, properties = {}, ...children) {
     if (name in element && !name.startsWith("aria") && name !== "list") element[name] = value;
     else element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== false));
+  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false));
   return element;
 }
 
@@ -43,7 +43,7 @@ export function icon(name) {
 }
 
 /** A hue for a person or chat, always the same for the same id. */
-export const hue = (id) => Math.abs(Number(id) * 137) % 360;
+export const hue = (id) => ((Math.abs(Number(id)) % 9973) * 137) % 360;
 
 export function avatar(id, name, sign) {
   const element = el("span", { className: "avatar", "aria-hidden": "true" }, sign ?? Array.from(name)[0] ?? "?");

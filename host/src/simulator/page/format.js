@@ -54,6 +54,16 @@ function expandable(children) {
   return element;
 }
 
+const isBlock = (node) => ["PRE", "BLOCKQUOTE"].includes(node?.tagName);
+
+/** Blocks stand on lines of their own anyway. */
+function withoutBreaks(node, before, after) {
+  if (typeof node !== "string") return node;
+  const begin = isBlock(before) && node.startsWith("\n") ? 1 : 0;
+  const end = isBlock(after) && node.length > begin && node.endsWith("\n") ? -1 : undefined;
+  return node.slice(begin, end);
+}
+
 /** Text with its entities as nodes. Offsets are UTF-16 units, as JavaScript's own. */
 export function formatted(text, entities = [], say = () => {}) {
   const sorted = [...entities].sort((a, b) => a.offset - b.offset || b.length - a.length);
@@ -70,7 +80,7 @@ export function formatted(text, entities = [], say = () => {}) {
       at = end;
     }
     if (at < to) nodes.push(text.slice(at, to));
-    return nodes;
+    return nodes.map((node, at) => withoutBreaks(node, nodes[at - 1], nodes[at + 1]));
   };
   return build(0, text.length);
 }

@@ -26,9 +26,9 @@ export function look() {
 async function read() {
   const { updates, runs, calls } = await api(`/sim/activity?updates=${after.updates}&runs=${after.runs}&calls=${unsettled()}`);
   hasInsight = runs !== null;
-  for (const { at, update } of updates) {
-    after.updates = Math.max(after.updates, update.update_id);
-    entry(`update-${update.update_id}`, at).update = update;
+  for (const { id, at, json } of updates) {
+    after.updates = Math.max(after.updates, id);
+    entry(`update-${id}`, at).update = JSON.parse(json);
   }
   for (const run of runs ?? []) {
     after.runs = Math.max(after.runs, run.number);
@@ -38,7 +38,7 @@ async function read() {
     for (const id of ids.slice(1)) if (known) entries.delete(`update-${id}`);
     for (const call of run.calls) open.push({ call, at: run.at });
   }
-  for (const call of calls) settle(call);
+  settle(calls);
   while (entries.size > KEEP) entries.delete(entries.keys().next().value);
   draw();
 }
@@ -66,30 +66,36 @@ const plain = (value) => {
 };
 const same = (a, b) => JSON.stringify(plain(a)) === JSON.stringify(plain(b));
 
-function likeness(asked, call) {
-  if (asked.method !== call.method) return 0;
-  const names = Object.keys(asked.params ?? {});
-  const equal = names.filter((name) => same(asked.params[name], call.params[name])).length;
-  if (equal === names.length) return 2;
-  return String(asked.params?.chat_id) === String(call.params.chat_id) && equal > 0 ? 1 : 0;
+function isExact(asked, call) {
+  return asked.method === call.method && Object.keys(asked.params ?? {}).every((name) => same(asked.params[name], call.params[name]));
+}
+
+/** The host has made something else of it: a part of a long text, say. */
+function isAlike({ call: asked, at }, call) {
+  return asked.method === call.method && call.at >= at && call.at < at + 60_000 && String(asked.params?.chat_id) === String(call.params.chat_id);
 }
 
 const QUIET = /^(getMe|getWebhookInfo|deleteWebhook|setWebhook|setMyCommands|deleteMyCommands|getMyCommands)$/;
 
-function settle(call) {
-  after.calls = Math.max(after.calls, call.number);
-  const known = seen.get(call.number);
-  if (known) return Object.assign(known, call);
-  seen.set(call.number, call);
-  if (seen.size > 1000) seen.delete(seen.keys().next().value);
-  const best = [2, 1].flatMap((wanted) => open.filter((one) => likeness(one.call, call) === wanted))[0];
-  if (best) {
-    best.call.made = call;
-    open = open.filter((one) => one !== best);
-  } else if (!QUIET.test(call.method)) {
-    entry(`call-${call.number}`, call.at).calls.push(call);
+function settle(calls) {
+  let left = calls.filter((call) => {
+    after.calls = Math.max(after.calls, call.number);
+    const known = seen.get(call.number);
+    if (known) Object.assign(known, call);
+    else seen.set(call.number, call);
+    return !known;
+  });
+  for (const fits of [(one, call) => isExact(one.call, call), isAlike]) {
+    left = left.filter((call) => {
+      const best = open.find((one) => fits(one, call));
+      if (best) best.call.made = call;
+      open = open.filter((one) => one !== best);
+      return !best;
+    });
   }
-  return undefined;
+  for (const call of left) if (!QUIET.test(call.method)) entry(`call-${call.number}`, call.at).calls.push(call);
+  while (seen.size > 1000) seen.delete(seen.keys().next().value);
+  open = open.slice(-500);
 }
 
 // Drawing
@@ -166,7 +172,7 @@ const section = (name, ...content) => el("section", {}, el("h4", {}, name), cont
 function bodyOf(one) {
   const parts = one.runs.map(runElement);
   if (one.update) parts.push(section("Update", tree(one.update)));
-  for (const call of one.calls) parts.push(section("Call of the host", callElement({ method: call.method, params: call.params, made: call })));
+  for (const call of one.calls) parts.push(section("A call by the host itself", callElement({ method: call.method, params: call.params, made: call })));
   return parts;
 }
 

@@ -22,7 +22,7 @@ function node(value, depth) {
     return el("span", {}, `${open} `, inline, ` ${end}`);
   }
   if (depth < 1) return el("span", {}, lines);
-  return el("details", { className: "fold", open: depth < 2 && entries.length < FOLD }, el("summary", {}, isList ? `[ ${entries.length} ]` : `{ ${entries.map(([name]) => name).slice(0, 3).join(", ")}${entries.length > 3 ? ", …" : ""} }`), lines);
+  return el("details", { className: "fold", open: depth < 2 && entries.length < FOLD }, el("summary", {}, isList ? ["[", el("span", {}, ` ${entries.length} ]`)] : ["{", el("span", {}, ` ${entries.map(([name]) => name).slice(0, 3).join(", ")}${entries.length > 3 ? ", …" : ""} }`)]), lines);
 }
 
 function leaf(value) {

@@ -31,11 +31,10 @@ export function messageElement(album) {
   else if (pictures.length) bubble.append(pictures[0]);
   const card = cardOf(message);
   if (card) bubble.append(card);
-  for (const part of album) {
-    const text = part.text ?? part.caption;
-    if (text) bubble.append(el("div", { className: "text", dir: "auto" }, formatted(text, part.entities ?? part.caption_entities, doings.say)));
-  }
-  bubble.append(footer(message, mine));
+  const texts = album.filter((part) => part.text ?? part.caption).map((part) =>
+    el("div", { className: "text", dir: "auto" }, formatted(part.text ?? part.caption, part.entities ?? part.caption_entities, doings.say)));
+  // A short text has the time beside it.
+  bubble.append(...texts.slice(0, -1), el("div", { className: "tail" }, texts.at(-1), footer(message)), moreButton(message, mine));
   const element = el("article", { className: mine ? "message mine" : "message", id: `message-${message.message_id}`, tabIndex: -1, "aria-label": `${mine ? "You" : nameOf(message.from?.id) ?? ""}, ${clock(message.date)}` }, bubble);
   const rows = message.reply_markup?.inline_keyboard ?? [];
   if (rows.length) element.append(inlineKeyboard(message, rows));
@@ -51,12 +50,14 @@ function quote(original) {
   return button([el("strong", {}, author), el("span", {}, summary(original))], () => doings.go(original.message_id), { className: "quote" });
 }
 
-function footer(message, mine) {
+function footer(message) {
   const time = el("time", { dateTime: new Date(message.date * 1000).toISOString() }, clock(message.date));
   const edited = message.edit_date && el("span", { title: `edited at ${clock(message.edit_date)}` }, "edited");
-  const more = button(icon("more"), ({ currentTarget }) => doings.menu(message, currentTarget), { className: "more", "aria-label": `What to do with ${mine ? "your" : "this"} message`, "aria-haspopup": "menu" });
-  return el("div", { className: "meta" }, more, edited, time);
+  return el("div", { className: "meta" }, edited, time);
 }
+
+const moreButton = (message, mine) => button(icon("more"), ({ currentTarget }) => doings.menu(message, currentTarget),
+  { className: "more", "aria-label": `What to do with ${mine ? "your" : "this"} message`, "aria-haspopup": "menu" });
 
 function reaction(message, emoji, users) {
   const mine = users.includes(state.me);

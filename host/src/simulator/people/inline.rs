@@ -62,7 +62,8 @@ pub(in crate::simulator) fn choose(world: &mut World, choice: &Choice) -> Result
     let id = world.queries.next_id();
     let editable = message.markup.is_some();
     message.via_bot = Some(id.clone());
-    let mut chosen = json!({ "result_id": choice.result, "from": user_json(world, query.user), "query": query.details });
+    let mut chosen =
+        json!({ "result_id": choice.result, "from": user_json(world, query.user), "query": query.details });
     if editable {
         chosen["inline_message_id"] = json!(id);
     }

@@ -41,11 +41,8 @@ const FILES: [&str; 7] = ["photo", "document", "video", "animation", "audio", "v
 
 /// Sends it. The messages of an album are updates of their own; the answer tells of the last.
 pub(in crate::simulator) fn send(world: &mut World, parcel: &Parcel) -> Result<Done, Error> {
-    let contents = if FILES.contains(&parcel.kind.as_str()) {
-        files(world, parcel)?
-    } else {
-        vec![without_file(world, parcel)?]
-    };
+    let contents =
+        if FILES.contains(&parcel.kind.as_str()) { files(world, parcel)? } else { vec![without_file(world, parcel)?] };
     let album = (contents.len() > 1).then(|| world.queries.next_id());
     let mut done = Err(Error::Cannot("there is no file to send"));
     for (at, content) in contents.into_iter().enumerate() {
@@ -80,7 +77,8 @@ fn files(world: &World, parcel: &Parcel) -> Result<Vec<Value>, Error> {
 
 fn without_file(world: &mut World, parcel: &Parcel) -> Result<Value, Error> {
     let number = |name: &str| parcel.fields.get(name).and_then(Value::as_f64);
-    let text = |name: &str| parcel.fields.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    let text =
+        |name: &str| parcel.fields.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     Ok(match parcel.kind.as_str() {
         "dice" => {
             let emoji = text("emoji").unwrap_or("🎲");

@@ -11,10 +11,79 @@ use crate::simulator::world::World;
 
 /// The emoji that Telegram knows as reactions.
 pub(in crate::simulator) const EMOJI: [&str; 73] = [
-    "👍", "👎", "❤", "🔥", "🥰", "👏", "😁", "🤔", "🤯", "😱", "🤬", "😢", "🎉", "🤩", "🤮", "💩", "🙏", "👌", "🕊", "🤡",
-    "🥱", "🥴", "😍", "🐳", "❤‍🔥", "🌚", "🌭", "💯", "🤣", "⚡", "🍌", "🏆", "💔", "🤨", "😐", "🍓", "🍾", "💋", "🖕", "😈",
-    "😴", "😭", "🤓", "👻", "👨‍💻", "👀", "🎃", "🙈", "😇", "😨", "🤝", "✍", "🤗", "🫡", "🎅", "🎄", "☃", "💅", "🤪", "🗿",
-    "🆒", "💘", "🙉", "🦄", "😘", "💊", "🙊", "😎", "👾", "🤷‍♂", "🤷", "🤷‍♀", "😡",
+    "👍",
+    "👎",
+    "❤",
+    "🔥",
+    "🥰",
+    "👏",
+    "😁",
+    "🤔",
+    "🤯",
+    "😱",
+    "🤬",
+    "😢",
+    "🎉",
+    "🤩",
+    "🤮",
+    "💩",
+    "🙏",
+    "👌",
+    "🕊",
+    "🤡",
+    "🥱",
+    "🥴",
+    "😍",
+    "🐳",
+    "❤‍🔥",
+    "🌚",
+    "🌭",
+    "💯",
+    "🤣",
+    "⚡",
+    "🍌",
+    "🏆",
+    "💔",
+    "🤨",
+    "😐",
+    "🍓",
+    "🍾",
+    "💋",
+    "🖕",
+    "😈",
+    "😴",
+    "😭",
+    "🤓",
+    "👻",
+    "👨‍💻",
+    "👀",
+    "🎃",
+    "🙈",
+    "😇",
+    "😨",
+    "🤝",
+    "✍",
+    "🤗",
+    "🫡",
+    "🎅",
+    "🎄",
+    "☃",
+    "💅",
+    "🤪",
+    "🗿",
+    "🆒",
+    "💘",
+    "🙉",
+    "🦄",
+    "😘",
+    "💊",
+    "🙊",
+    "😎",
+    "👾",
+    "🤷‍♂",
+    "🤷",
+    "🤷‍♀",
+    "😡",
 ];
 
 /// Sets a person's reactions to a message; the bot hears of it where it has asked to.
@@ -61,13 +130,7 @@ pub(in crate::simulator) fn delete(world: &mut World, chat: i64, user: i64, id: 
 }
 
 /// Pins a message, or unpins it.
-pub(in crate::simulator) fn pin(
-    world: &mut World,
-    chat: i64,
-    user: i64,
-    id: i64,
-    pinned: bool,
-) -> Result<Done, Error> {
+pub(in crate::simulator) fn pin(world: &mut World, chat: i64, user: i64, id: i64, pinned: bool) -> Result<Done, Error> {
     let place = chat_of(world, chat, user)?;
     if place.kind != ChatKind::Private && !place.admins.contains(&user) {
         return Err(Error::Cannot("only administrators pin messages"));
@@ -132,7 +195,13 @@ pub(in crate::simulator) fn chat_json(world: &World, chat: i64) -> Value {
 }
 
 /// A note that stands in a chat: somebody came, the title changed. The bot hears of what others do.
-pub(in crate::simulator) fn note(world: &mut World, chat: i64, by: i64, thread: Option<i64>, what: Value) -> Result<Done, Error> {
+pub(in crate::simulator) fn note(
+    world: &mut World,
+    chat: i64,
+    by: i64,
+    thread: Option<i64>,
+    what: Value,
+) -> Result<Done, Error> {
     let kind = world.chats.get(&chat).ok_or(Error::UnknownChat(chat))?.kind;
     let is_bot = by == world.bot.id;
     let from = match kind {

@@ -28,8 +28,8 @@ pub(super) async fn activity(State(hub): Sim, Query(after): Query<After>) -> Jso
     let runs = hub.insight().map(|insight| insight.runs(after.runs));
     let world = hub.look();
     let updates = world.recent.iter().filter(|recent| recent.id > after.updates).map(|recent| {
-        let json = format!("{{\"update_id\":{},{}", recent.id, recent.rest);
-        json!({ "at": recent.at, "update": serde_json::from_str::<Value>(&json).unwrap_or_default() })
+        // As a text, which keeps the order that the bot sees.
+        json!({ "id": recent.id, "at": recent.at, "json": format!("{{\"update_id\":{},{}", recent.id, recent.rest) })
     });
     let updates: Vec<Value> = updates.collect();
     let mut calls = world.calls.since(after.calls);

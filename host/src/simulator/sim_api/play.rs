@@ -29,30 +29,87 @@ use crate::simulator::people::{self, chats, inline, media, members, payments, po
 #[serde(tag = "what", rename_all = "snake_case")]
 enum Deed {
     Send(Parcel),
-    Forward { chat: i64, user: i64, thread: Option<i64>, from_chat: i64, message_id: i64 },
-    Delete { chat: i64, user: i64, message_id: i64 },
-    Pin { chat: i64, user: i64, message_id: i64, pinned: bool },
-    React { chat: i64, user: i64, message_id: i64, emoji: Vec<String> },
-    Vote { chat: i64, user: i64, message_id: i64, options: Vec<usize> },
-    Pay { chat: i64, user: i64, message_id: i64, order: Order },
+    Forward {
+        chat: i64,
+        user: i64,
+        thread: Option<i64>,
+        from_chat: i64,
+        message_id: i64,
+    },
+    Delete {
+        chat: i64,
+        user: i64,
+        message_id: i64,
+    },
+    Pin {
+        chat: i64,
+        user: i64,
+        message_id: i64,
+        pinned: bool,
+    },
+    React {
+        chat: i64,
+        user: i64,
+        message_id: i64,
+        emoji: Vec<String>,
+    },
+    Vote {
+        chat: i64,
+        user: i64,
+        message_id: i64,
+        options: Vec<usize>,
+    },
+    Pay {
+        chat: i64,
+        user: i64,
+        message_id: i64,
+        order: Order,
+    },
     Choose(Choice),
     /// Somebody new, or another name.
     Person(Person),
     /// A new chat.
     Chat(Plan),
-    Rename { chat: i64, user: i64, title: String },
-    Topic { chat: i64, user: i64, name: String },
-    ChangeTopic { chat: i64, user: i64, thread: i64, change: TopicChange },
+    Rename {
+        chat: i64,
+        user: i64,
+        title: String,
+    },
+    Topic {
+        chat: i64,
+        user: i64,
+        name: String,
+    },
+    ChangeTopic {
+        chat: i64,
+        user: i64,
+        thread: i64,
+        change: TopicChange,
+    },
     /// What `of` becomes in a chat.
-    Member { chat: i64, user: i64, of: i64, standing: Standing },
-    AskToJoin { chat: i64, user: i64, bio: Option<String> },
-    Decide { chat: i64, user: i64, of: i64, let_in: bool },
+    Member {
+        chat: i64,
+        user: i64,
+        of: i64,
+        standing: Standing,
+    },
+    AskToJoin {
+        chat: i64,
+        user: i64,
+        bio: Option<String>,
+    },
+    Decide {
+        chat: i64,
+        user: i64,
+        of: i64,
+        let_in: bool,
+    },
 }
 
 pub(super) async fn deed(State(hub): Sim, Json(deed): Json<Value>) -> Result<Json<Value>, Response> {
     let read = serde_json::from_value::<Deed>(deed);
-    let deed = read
-        .map_err(|error| (StatusCode::BAD_REQUEST, Json(json!({ "error": error.to_string() }))).into_response())?;
+    let deed =
+        read.map_err(|error| (StatusCode::BAD_REQUEST, Json(json!({ "error": error.to_string() }))).into_response())?;
     play(&hub, deed).map(Json).map_err(IntoResponse::into_response)
 }
 
