@@ -95,7 +95,7 @@ function group() {
   const member = (id) => {
     const role = id === owner ? "owner" : chat.admins.includes(id) ? "administrator" : "";
     const deeds = admin && id !== owner ? [
-      role ? work("Make a member", set(id, "member")) : work("Make administrator", set(id, "administrator")),
+      role ? work("Make a member", set(id, "member")) : work("Make admin", set(id, "administrator")),
       work("Remove", set(id, "left")),
       work("Ban", set(id, "kicked"), { className: "small danger" }),
     ] : [];
@@ -106,7 +106,7 @@ function group() {
     el("span", { className: "deeds" }, admin ? [work("Let in", () => actHere("decide", { of: id, let_in: true })), work("Decline", () => actHere("decide", { of: id, let_in: false }))] : [])));
   const absent = state.users.filter((user) => !chat.members.includes(user.id));
   const select = el("select", { "aria-label": "Who joins" }, absent.map((user) => el("option", { value: user.id }, user.first_name)));
-  const add = absent.length ? el("p", { className: "line" }, select, work("Add", () => actHere("member", { of: Number(select.value), standing: "member" }))) : "";
+  const add = absent.length ? el("p", { className: "line add" }, select, work("Add", () => actHere("member", { of: Number(select.value), standing: "member" }))) : "";
   const again = (opened) => { if (opened) about(); };
   const topics = chat.topics.map((topic) => el("li", {}, el("span", { className: "name" }, `# ${topic.name}`, topic.closed && el("span", { className: "quiet" }, " closed")),
     el("span", { className: "deeds" }, admin ? [

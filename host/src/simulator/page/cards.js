@@ -90,8 +90,9 @@ function poll(message) {
       const share = poll.total_voter_count ? option.voter_count / poll.total_voter_count : 0;
       const percent = `${Math.round(share * 100)} %`;
       const sign = poll.type === "quiz" ? (right.includes(at) ? "✓ " : mine?.includes(at) ? "✗ " : "") : mine?.includes(at) ? "✓ " : "";
-      const meter = el("meter", { min: 0, max: 1, value: share, "aria-label": `${option.text}: ${percent}` });
-      return el("div", { className: "result" }, el("span", {}, sign + option.text), el("span", { className: "quiet" }, percent), meter);
+      const bar = el("div", { className: "bar", "aria-hidden": "true" });
+      bar.style.setProperty("--share", share);
+      return el("div", { className: "result" }, el("span", {}, sign + option.text), el("span", { className: "quiet" }, percent), bar);
     }));
     if (poll.type === "quiz" && poll.explanation && mine) card.append(el("p", { className: "quiet" }, poll.explanation));
   }

@@ -190,7 +190,9 @@ function runElement(run) {
 }
 
 function stateElement({ before, after }) {
-  const one = (name, value) => el("div", {}, el("h5", {}, name), value ? [el("strong", {}, value.name), value.content && value.content !== "null" ? tree(plain(value.content)) : ""] : el("span", { className: "quiet" }, "none"));
+  // A state without content is its name once more.
+  const isBare = ({ name, content }) => ["", "null", JSON.stringify(name)].includes(content.toLowerCase());
+  const one = (name, value) => el("div", {}, el("h5", {}, name), value ? [el("strong", {}, value.name), isBare(value) ? "" : tree(plain(value.content))] : el("span", { className: "quiet" }, "none"));
   if (JSON.stringify(before) === JSON.stringify(after)) return el("div", { className: "states one" }, one("unchanged", after));
   return el("div", { className: "states" }, one("before", before), one("after", after));
 }
