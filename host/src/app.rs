@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use secrecy::ExposeSecret as _;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use self::bot::{Parts, allowed_updates, send_settings};
 use self::bots::Bots;
@@ -36,6 +36,7 @@ use crate::admin;
 use crate::config::Config;
 use crate::domain::{BotId, BotName};
 use crate::files::{Files, ServerLimits};
+use crate::simulator::Simulator;
 use crate::store::{self, Store};
 use crate::telegram::Token;
 
@@ -63,7 +64,8 @@ fn token(config: &Config, simulated: bool) -> anyhow::Result<Token> {
 }
 
 /// The token that the simulator is used with. A bot's number never changes, so that conversations go on.
-fn simulated_token(name: &BotName) -> String {
+#[must_use]
+pub fn simulated_token(name: &BotName) -> String {
     let number = match name.as_str() {
         BotName::OF_THE_ONE => 777_000,
         // FNV-1a: the same in every version of this host.
@@ -77,7 +79,7 @@ fn simulated_token(name: &BotName) -> String {
 }
 
 /// What the command line adds to the configuration.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct RunOptions {
     /// Talk to an embedded simulator at this address instead of to Telegram.
     pub simulator: Option<SocketAddr>,
@@ -85,6 +87,24 @@ pub struct RunOptions {
     pub take_over: bool,
     /// Take the place of the host that runs on the store.
     pub replace: bool,
+    /// Talk to a simulator that the caller plays on.
+    pub played: Option<Played>,
+}
+
+impl RunOptions {
+    /// Whether somebody else answers in Telegram's place, so that `bot.toml` is fine without a token.
+    fn is_simulated(&self) -> bool {
+        self.simulator.is_some() || self.played.is_some()
+    }
+}
+
+/// A simulator that the caller plays on: with the only bot of a configuration.
+#[derive(Clone)]
+pub struct Played {
+    /// It.
+    pub simulator: Simulator,
+    /// Told the store once the bot serves.
+    pub serving: mpsc::UnboundedSender<Store>,
 }
 
 /// What the bots of a host share.

@@ -5,19 +5,29 @@
 //! exit code says which kind of failure it was. Nothing that is printed shows a secret.
 #![allow(clippy::print_stderr, reason = "the last words of a command go to the terminal, not to the log")]
 
+mod bot;
 mod broadcast;
 mod build;
+mod call;
+mod capture;
 mod chats;
 mod check;
+mod completions;
 mod dead;
+mod dev;
+mod doctor;
 mod exit;
 mod hand;
 mod inspect;
 mod logging;
+mod new;
 mod plugin;
+mod routes;
 mod run;
+mod scratch;
 mod store;
 mod table;
+mod test;
 #[cfg(test)]
 mod tests;
 mod unknown;
@@ -40,7 +50,12 @@ botyard fetches a bot's updates and hands each one to a plugin: a small .wasm fi
 conversations and presses buttons. It keeps every update on disk until it is handled, repeats what failed, keeps to
 Telegram's limits, and swaps plugins while the bot runs.";
 
-const MORE: &str = "Two commands to begin with:
+const MORE: &str = "To begin with a plugin:
+  botyard new tea           Make a folder with a plugin that works, its tests, and a bot.toml; then, in that folder:
+  botyard dev               Chat with it in a browser, without a token and without a network; every change of the source
+                            is live as soon as it is saved.
+
+To run a bot:
   botyard run --simulator   Run the bot without a token and without a network: the host plays Telegram itself and
                             prints the address of a page in which you chat with the bot.
   botyard run               Run it on Telegram, with a token from @BotFather in the variable BOT_TOKEN.
@@ -76,6 +91,11 @@ struct Cli {
 enum Command {
     Run(run::Run),
     Check(check::Check),
+    New(new::New),
+    Dev(dev::Dev),
+    Test(test::Test),
+    Call(call::Call),
+    Routes(routes::Show),
     Build(build::Build),
     Plugin(plugin::Plugin),
     Broadcast(broadcast::Broadcast),
@@ -84,6 +104,20 @@ enum Command {
     Store(store::Store),
     Unknown(unknown::Unknown),
     Webhook(webhook::Webhook),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+}
+
+impl Command {
+    /// What is logged unless somebody says otherwise: those who tell all that matters themselves log no more than the
+    /// panics of the host.
+    fn log(&self) -> &'static str {
+        match self {
+            Self::Test(_) | Self::Call(_) | Self::Routes(_) | Self::Doctor(_) => "off,botyard::cli=error",
+            Self::Dev(_) => "warn,plugin=debug,botyard::app=info",
+            _ => "info",
+        }
+    }
 }
 
 /// Which configuration.
@@ -113,7 +147,10 @@ struct BotConfig {
 impl BotConfig {
     /// The configuration as it concerns the bot.
     fn load(&self, options: LoadOptions) -> anyhow::Result<Config> {
-        let config = self.file.load(options)?;
+        self.choose(&self.file.load(options)?)
+    }
+
+    fn choose(&self, config: &Config) -> anyhow::Result<Config> {
         let names = || config.bots.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let name = match &self.bot {
             Some(name) => BotName::new(name),
@@ -132,9 +169,14 @@ impl BotConfig {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let done = logging::start(&cli.logging).and_then(|()| match cli.command {
+    let done = logging::start(&cli.logging, cli.command.log()).and_then(|()| match cli.command {
         Command::Run(run) => run.run(),
         Command::Check(check) => check.run(),
+        Command::New(new) => new.run(),
+        Command::Dev(dev) => dev.run(),
+        Command::Test(test) => test.run(),
+        Command::Call(call) => call.run(),
+        Command::Routes(routes) => routes.run(),
         Command::Build(build) => build.run(),
         Command::Plugin(plugin) => plugin.run(),
         Command::Broadcast(broadcast) => broadcast.run(),
@@ -143,6 +185,8 @@ pub fn main() -> ExitCode {
         Command::Store(store) => store.run(),
         Command::Unknown(unknown) => unknown.run(),
         Command::Webhook(webhook) => webhook.run(),
+        Command::Doctor(doctor) => doctor.run(),
+        Command::Completions(completions) => completions.run(),
     });
     let exit = done.unwrap_or_else(|error| {
         eprintln!("error: {}", redact(&exit::explain(&error)));
@@ -160,4 +204,10 @@ fn say(text: &str) {
 /// Tells of progress.
 fn tell(text: &str) {
     eprintln!("{}", redact(text));
+}
+
+/// Whether results may be coloured.
+fn is_coloured() -> bool {
+    use std::io::IsTerminal as _;
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -14,11 +14,13 @@ mod chats;
 mod claims;
 mod control;
 mod expiry;
+mod explain;
 mod health;
 mod hot;
 mod lanes;
 mod offer;
 mod own;
+mod rehearse;
 mod routes;
 mod run;
 #[cfg(test)]
@@ -47,6 +49,8 @@ use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
 use crate::whose;
 
+pub use self::explain::{Explained, describe};
+pub use self::rehearse::{Asked, Rehearsal, Scene};
 pub use self::routes::{Entry, Routes};
 pub use self::trace::Ring as TraceRing;
 pub use self::trial::Trial;
@@ -152,6 +156,7 @@ impl Dispatcher {
             resumed: Arc::default(),
             journals: std::sync::Mutex::default(),
             timer_set: Arc::default(),
+            witness: rehearse::Witness::default(),
             claims: claims::Claims::default(),
             patience: album::Patience { quiet: settings.album_quiet, wait: settings.album_wait, since: unix_millis() },
             cancel_reply: settings.cancel_reply,

@@ -8,6 +8,7 @@ mod cron;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -34,6 +35,15 @@ pub enum Rule {
     },
     /// Again and again after this time.
     Every(Duration),
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cron { expression, zone } => write!(f, "at {expression} in {zone}"),
+            Self::Every(interval) => write!(f, "every {interval:?}"),
+        }
+    }
 }
 
 /// What becomes of times that nobody could keep.

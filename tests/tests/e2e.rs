@@ -6,6 +6,7 @@
 mod e2e {
     mod albums;
     mod answers;
+    mod authors;
     mod bots;
     mod broadcast;
     mod capabilities;

@@ -45,6 +45,7 @@ With names of steps it runs only those.
   clippy    lints over everything, warnings denied
   docs      the API documentation, warnings denied (slow)
   test      unit and end-to-end tests
+  chats     the conversation scripts of the example plugins (plugins/*/*.chat), with `botyard test`
   demo      the conversation of `cargo xtask demo --check` (slow)
   deny      licences and advisories of the dependencies, when cargo-deny is installed (slow)
 

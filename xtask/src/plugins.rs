@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -80,6 +80,19 @@ pub(crate) fn build(names: &[String], guests: bool, from: Option<Source>) -> Res
             format!("{name} gave no .wasm: its Cargo.toml needs `[lib]` with `crate-type = [\"cdylib\"]`")
         })?;
         install(name, from, &guest.result)?;
+    }
+    Ok(())
+}
+
+/// Plays the conversation scripts of the example plugins, each plugin alone, with the host that was built.
+pub(crate) fn chats() -> Result<()> {
+    let host = root().join("target/debug/botyard");
+    for (name, guest) in find(&PLUGINS)? {
+        let folder = root().join(PLUGINS.sources).join(&name);
+        let mut test = Command::new(&host);
+        test.arg("test").arg("--plugin").arg(format!("{name}={}", guest.result.display())).arg(folder);
+        process::run(&format!("`botyard test` of {name}"), &mut test)
+            .with_context(|| format!("`cargo xtask test build plugins chats` brings {name} up to date first"))?;
     }
     Ok(())
 }

@@ -37,6 +37,7 @@ const STEPS: [Step; 10] = [
     Step { name: "clippy", what: "lints over everything, warnings denied", slow: false, work: |_| clippy() },
     Step { name: "docs", what: "API documentation, warnings denied", slow: true, work: |_| docs() },
     Step { name: "test", what: "unit and end-to-end tests", slow: false, work: |_| tests() },
+    Step { name: "chats", what: "the example plugins' conversation scripts", slow: false, work: |_| plugins::chats() },
     Step {
         name: "demo",
         what: "a conversation with every example plugin, through the simulator",

@@ -64,6 +64,10 @@ impl Bot {
         configs: watch::Receiver<Config>,
         stop: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
+        if let Some(played) = &self.shared.options.played {
+            let simulator = played.simulator.clone();
+            return self.run_at(Some(&simulator), config, configs, stop).await;
+        }
         let Some(listen) = self.shared.options.simulator else {
             return self.run_at(None, config, configs, stop).await;
         };
@@ -186,6 +190,10 @@ impl Bot {
         let reloading =
             tokio::spawn(whose::same(live.run(watch, configs, ordered, noticed, stages.intake.subscribe())));
         tracing::info!(%bot, "serving");
+        if let Some(played) = &shared.options.played {
+            // Whoever plays may have given up.
+            played.serving.send(parts.store.clone()).ok();
+        }
         if let Some(Replaced { pid, asked }) = replaced {
             tracing::info!(pid, gap = ?asked.elapsed(), "has taken the place of the host that ran before");
         }
@@ -241,8 +249,8 @@ async fn start_simulator(listen: SocketAddr, config: &Config) -> anyhow::Result<
     let mut settings = SimulatorSettings {
         listen,
         state_file: Some(simulator_file(&config.store.path, &config.name)),
-        // Of several bots none moves the clock of the others.
-        moves_clock: config.bots.len() < 2,
+        // The process has one clock: with several bots each simulator keeps its own time.
+        moves_clock: config.bots.len() == 1,
         ..SimulatorSettings::default()
     };
     if config.name.as_str() != BotName::OF_THE_ONE {

@@ -107,7 +107,7 @@ impl Bots {
     }
 
     fn reload(&self, old: &Config) -> Option<Config> {
-        let options = LoadOptions { token_optional: self.shared.options.simulator.is_some() };
+        let options = LoadOptions { token_optional: self.shared.options.is_simulated() };
         match Config::load(&old.file, options) {
             Ok(new) => {
                 self.shared.bots.tell(|readiness| readiness.config_ok());
@@ -140,7 +140,7 @@ impl Bots {
                 running.configs.send_replace(own);
                 continue;
             }
-            let id = bot_id(&own, self.shared.options.simulator.is_some()).ok();
+            let id = bot_id(&own, self.shared.options.is_simulated()).ok();
             if let Some((other, _)) = self.running.iter().find(|(_, other)| id.is_some() && other.id == id) {
                 tracing::error!(bot = %name, %other, "another bot still runs with this token; it starts when the host does");
                 continue;

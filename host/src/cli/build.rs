@@ -3,25 +3,21 @@
 //! cargo does the work. The file is loaded once, as the host would, before it takes the place of the one that was
 //! there: a host that watches it never sees half a file or a broken one.
 
-use std::ffi::OsString;
+pub(super) mod toolchain;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde_json::Value as Json;
 
+use self::toolchain::{Toolchain, cargo, output};
 use super::check::size;
 use super::exit::{Exit, WrongArgument};
-use super::inspect::Inspector;
+use super::inspect::{Inspector, Summary};
 use super::{say, tell};
-
-/// No operating system, no WASI: a plugin sees the host and nothing else.
-const TARGET: &str = "wasm32-unknown-unknown";
-const FLAGS: &str = "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS";
-/// Every run begins with fresh memory: a small stack means fewer pages to touch.
-const SMALL_STACK: &str = "-Clink-arg=-zstack-size=65536";
 
 /// Build a plugin's crate into a .wasm file
 ///
@@ -41,14 +37,10 @@ pub(super) struct Build {
 impl Build {
     pub(super) fn run(self) -> anyhow::Result<Exit> {
         let package = Package::find(&self.folder)?;
-        find_target(&self.folder)?;
-        tell(&format!("building {} with the profile `{}`", package.name, package.profile));
-        let built = package.build(&self.folder)?;
-        let summary = Inspector::default()
-            .inspect_file(&built)
-            .map_err(|error| anyhow!("cargo has built {}, but the host can't load it: {error}", built.display()))?;
+        let toolchain = toolchain::find(&self.folder)?;
+        tell(&format!("building {} with the profile `{}`; {}", package.name, package.profile, toolchain.describe()));
         let out = self.out.unwrap_or_else(|| PathBuf::from(format!("{}.wasm", package.name)));
-        replace(&built, &out).with_context(|| format!("could not write {}", out.display()))?;
+        let summary = package.make(&self.folder, &toolchain, &out, false)?;
         say(&format!("{}: {}, version {}\n", out.display(), size(summary.bytes), summary.version));
         Ok(Exit::Done)
     }
@@ -56,6 +48,8 @@ impl Build {
 
 pub(super) struct Package {
     pub(super) name: String,
+    /// Where cargo puts what it makes.
+    pub(super) target: PathBuf,
     id: String,
     profile: &'static str,
 }
@@ -70,7 +64,8 @@ impl Package {
         };
         let mut metadata = cargo(folder);
         metadata.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"]).arg(&manifest);
-        let metadata: Json = serde_json::from_slice(&output(metadata)?).context("could not read cargo's metadata")?;
+        let metadata: Json =
+            serde_json::from_slice(&output(&mut metadata)?).context("could not read cargo's metadata")?;
         let package = metadata["packages"]
             .as_array()
             .into_iter()
@@ -84,17 +79,54 @@ impl Package {
             return Err(WrongArgument(message).into());
         }
         let workspace = Path::new(metadata["workspace_root"].as_str().unwrap_or_default()).join("Cargo.toml");
-        Ok(Self { name: text(&package["name"])?, id: text(&package["id"])?, profile: profile(&workspace) })
+        Ok(Self {
+            name: text(&package["name"])?,
+            target: text(&metadata["target_directory"])?.into(),
+            id: text(&package["id"])?,
+            profile: profile(&workspace),
+        })
+    }
+
+    /// Where cargo notes what the plugin was made of, once it has been built.
+    pub(super) fn dependencies_file(&self) -> Option<PathBuf> {
+        let folder = self.target.join(toolchain::TARGET).join(self.profile);
+        Some(folder.join(format!("{}.d", self.name.replace('-', "_")))).filter(|file| file.exists())
+    }
+
+    /// Builds it so that a change takes as little time as it can, for a host that watches the file and looks for itself
+    /// whether it can load it.
+    pub(super) fn make_fast(&self, folder: &Path, toolchain: &Toolchain, out: &Path) -> anyhow::Result<()> {
+        let profile = self.profile.to_uppercase();
+        let settings = [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("INCREMENTAL", "true")];
+        let settings = settings.map(|(key, value)| (format!("CARGO_PROFILE_{profile}_{key}"), value));
+        let built = self.build(toolchain.build(folder).envs(settings).arg("--quiet"))?;
+        replace(&built, out).with_context(|| format!("could not write {}", out.display()))
+    }
+
+    /// Builds it, and puts the file in its place once the host can load it. Quietly: only what goes wrong is told.
+    pub(super) fn make(
+        &self,
+        folder: &Path,
+        toolchain: &Toolchain,
+        out: &Path,
+        quietly: bool,
+    ) -> anyhow::Result<Summary> {
+        let mut cargo = toolchain.build(folder);
+        if quietly {
+            cargo.arg("--quiet");
+        }
+        let built = self.build(&mut cargo)?;
+        let summary = Inspector::default()
+            .inspect_file(&built)
+            .map_err(|error| anyhow!("cargo has built {}, but the host can't load it: {error}", built.display()))?;
+        replace(&built, out).with_context(|| format!("could not write {}", out.display()))?;
+        Ok(summary)
     }
 
     /// Runs cargo, its progress on stderr, and answers with the file it made.
-    fn build(&self, folder: &Path) -> anyhow::Result<PathBuf> {
-        let mut build = cargo(folder);
-        build.args(["build", "--target", TARGET, "--profile", self.profile, "--package", &self.id]);
+    fn build(&self, build: &mut Command) -> anyhow::Result<PathBuf> {
+        build.args(["--profile", self.profile, "--package", &self.id]);
         build.args(["--lib", "--message-format", "json-render-diagnostics"]);
-        if std::env::var_os(FLAGS).is_none() {
-            build.env(FLAGS, SMALL_STACK);
-        }
         let messages = output(build)?;
         let artifact = messages
             .split(|byte| *byte == b'\n')
@@ -119,57 +151,6 @@ pub(super) fn profile(workspace: &Path) -> &'static str {
         manifest.get("profile").and_then(|profiles| profiles.get("plugin")).is_some_and(toml::Value::is_table)
     });
     if has_profile { "plugin" } else { "release" }
-}
-
-/// Makes sure that the compiler has the target, with rustup's help if it must.
-fn find_target(folder: &Path) -> anyhow::Result<()> {
-    if has_target(folder)? {
-        return Ok(());
-    }
-    tell(&format!("the compiler lacks the target {TARGET}; trying: rustup target add {TARGET}"));
-    let added = Command::new("rustup").args(["target", "add", TARGET]).current_dir(folder).status();
-    if added.is_ok_and(|status| status.success()) && has_target(folder)? {
-        return Ok(());
-    }
-    bail!(
-        "the compiler lacks the target {TARGET}, and rustup could not add it; with rustup (https://rustup.rs): \
-         rustup target add {TARGET}; with another Rust, install its standard library for that target, or name a \
-         compiler that has it in the variable RUSTC"
-    )
-}
-
-fn has_target(folder: &Path) -> anyhow::Result<bool> {
-    let mut rustc = tool("RUSTC", "rustc", folder);
-    rustc.args(["--print", "target-libdir", "--target", TARGET]);
-    let libraries = output(rustc)?;
-    let libraries = PathBuf::from(String::from_utf8_lossy(&libraries).trim());
-    let names = fs::read_dir(libraries).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    Ok(names.into_iter().any(|name| name.to_string_lossy().starts_with("libstd-")))
-}
-
-fn cargo(folder: &Path) -> Command {
-    let mut cargo = tool("CARGO", "cargo", folder);
-    // They would replace the flags for the target, which keep a plugin small.
-    cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    cargo
-}
-
-fn tool(variable: &str, name: &str, folder: &Path) -> Command {
-    let mut command = Command::new(std::env::var_os(variable).unwrap_or_else(|| OsString::from(name)));
-    // Its folder may choose a toolchain and hold settings for cargo.
-    command.current_dir(folder).stdin(Stdio::null()).stderr(Stdio::inherit());
-    command
-}
-
-fn output(mut command: Command) -> anyhow::Result<Vec<u8>> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .with_context(|| format!("could not run {program}; plugins are built with Rust, see https://rustup.rs"))?;
-    if !output.status.success() {
-        bail!("{program} has failed ({}); what it said is above", output.status);
-    }
-    Ok(output.stdout)
 }
 
 pub(super) fn replace(built: &Path, out: &Path) -> anyhow::Result<()> {

@@ -170,8 +170,8 @@ impl Report {
         }
     }
 
-    /// For people.
-    pub(super) fn table(&self) -> String {
+    /// Each part that was looked at: `ok`, `off` or `WRONG`, its name, its place, and how it is.
+    pub(super) fn rows(&self) -> Vec<[String; 4]> {
         let mut rows: Vec<[String; 4]> = Vec::new();
         let mark = |ok: bool| if ok { "ok" } else { "WRONG" }.to_owned();
         let configuration = match self.problems.len() {
@@ -196,7 +196,12 @@ impl Report {
             let mark = if plugin.enabled { mark(plugin.ok) } else { "off".to_owned() };
             [mark, format!("plugin {}", plugin.name), plugin.path.clone(), plugin.words()]
         }));
-        let mut text = table(&rows);
+        rows
+    }
+
+    /// For people.
+    pub(super) fn table(&self) -> String {
+        let mut text = table(&self.rows());
         for plugin in &self.plugins {
             for warning in plugin.summary.iter().flat_map(|summary| &summary.warnings) {
                 text += &format!("        plugin {}: {warning}\n", plugin.name);

@@ -2,13 +2,14 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::app::plugin_settings;
 use crate::config::{I18n, Plugin};
 use crate::domain::PluginName;
-use crate::plugin::{self, Engine, EngineSettings, HttpClient, Settings};
+use crate::plugin::{self, Engine, EngineSettings, HttpClient, Plugin as Loaded, Settings};
 
 /// What is said of a plugin that loads.
 #[derive(Debug, Clone, Serialize)]
@@ -31,6 +32,13 @@ impl Inspector {
     /// Loads a plugin as the host would.
     pub(super) fn inspect(&mut self, name: &PluginName, plugin: &Plugin, i18n: &I18n) -> Result<Summary, String> {
         self.load(name, &plugin.path, plugin_settings(plugin, i18n))
+    }
+
+    /// The plugin itself, loaded as the host would.
+    pub(super) fn plugin(&mut self, name: &PluginName, plugin: &Plugin, i18n: &I18n) -> Result<Arc<Loaded>, String> {
+        let wasm = plugin::read_file(&plugin.path).map_err(|error| unreadable(&error))?;
+        let settings = plugin_settings(plugin, i18n);
+        self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())
     }
 
     /// Loads a file as a plugin without any settings.
@@ -56,7 +64,7 @@ impl Inspector {
     fn engine(&mut self) -> Result<&Engine, String> {
         if self.engine.is_none() {
             // Nothing is kept: a check leaves no trace.
-            let settings = EngineSettings { max_runs: 1, cache_dir: None, http: HttpClient::new([]) };
+            let settings = EngineSettings { max_runs: 1, cache_dir: None, http: HttpClient::closed() };
             self.engine = Some(Engine::new(settings).map_err(|error| error.to_string())?);
         }
         Ok(self.engine.as_ref().expect("it was just made"))

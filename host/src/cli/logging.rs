@@ -13,12 +13,11 @@ use super::exit::WrongArgument;
 use crate::config::redaction::redact;
 
 const VARIABLE: &str = "BOTYARD_LOG";
-const DEFAULT: &str = "info";
 
 /// What is logged, and how.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// What is logged, such as `debug` or `info,botyard::sender=trace` [default: BOTYARD_LOG, else info]
+    /// What is logged, such as `debug` or `info,botyard::sender=trace` [default: BOTYARD_LOG, else as it fits]
     #[arg(long, global = true, value_name = "FILTER", help_heading = "Logging")]
     log: Option<String>,
     /// Lines for people, or a JSON object a line
@@ -32,13 +31,13 @@ enum Format {
     Json,
 }
 
-/// Sets up logging for the process.
-pub(super) fn start(options: &Options) -> anyhow::Result<()> {
+/// Sets up logging for the process; `default` is what is logged when nobody says.
+pub(super) fn start(options: &Options, default: &str) -> anyhow::Result<()> {
     let variable = std::env::var(VARIABLE).ok().filter(|filter| !filter.trim().is_empty());
     let (source, filter) = match (&options.log, variable) {
         (Some(filter), _) => ("--log", filter.clone()),
         (None, Some(filter)) => (VARIABLE, filter),
-        (None, None) => ("", DEFAULT.to_owned()),
+        (None, None) => ("", default.to_owned()),
     };
     let filter = EnvFilter::try_new(&filter).map_err(|error| {
         WrongArgument(format!("{source}: {filter:?} is no log filter ({error}); expected something like `debug`"))

@@ -44,17 +44,35 @@ impl Run {
         for warning in &config.warnings {
             tracing::warn!(place = warning.line(&self.file.config), "configuration");
         }
-        let options = RunOptions { simulator: self.simulator, take_over: self.take_over, replace: self.replace };
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .context("could not start the threads of the host")?;
-        let done = runtime.block_on(run_until_signal(config, options));
-        // A plugin may still be compiled, which nothing can interrupt and nobody waits for.
-        runtime.shutdown_background();
-        done?;
+        let options = RunOptions {
+            simulator: self.simulator,
+            take_over: self.take_over,
+            replace: self.replace,
+            ..RunOptions::default()
+        };
+        run_host(config, options, std::future::ready(()))?;
         Ok(Exit::Done)
     }
+}
+
+/// Runs the host until a signal, and `beside` along with it, which is given up when the host has stopped.
+pub(super) fn run_host(config: Config, options: RunOptions, beside: impl Future<Output = ()>) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("could not start the threads of the host")?;
+    let done = runtime.block_on(async {
+        let host = run_until_signal(config, options);
+        tokio::pin!(host);
+        tokio::select! {
+            done = &mut host => return done,
+            () = beside => {}
+        }
+        host.await
+    });
+    // A plugin may still be compiled, which nothing can interrupt and nobody waits for.
+    runtime.shutdown_background();
+    done
 }
 
 async fn run_until_signal(config: Config, options: RunOptions) -> anyhow::Result<()> {

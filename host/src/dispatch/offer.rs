@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use super::album::Album;
 use super::routes::{Candidate, Facts, Version};
 use super::run::{Context, Failure, Head, conversation, seed, take_event};
-use crate::clock::unix_millis;
 use crate::domain::{Conversation, UpdateView};
 use crate::plugin::{self, Invocation, Journal, Plugin, Verdict};
 use crate::store::rows::fsm::{self, StateRow};
@@ -35,12 +34,12 @@ impl Context {
         head: &Head,
         row: &InboxRow,
         album: Option<&Album>,
+        now: u64,
     ) -> Result<Result<Offered, Failure>, store::Error> {
         let mut tx = Tx::new(&self.store);
         if !take_event(&mut tx, head)? {
             return Ok(Ok(Offered::Superseded));
         }
-        let now = unix_millis();
         let mut invocation = Invocation {
             id: head.number,
             attempt: row.attempts + 1,

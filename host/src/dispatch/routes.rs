@@ -243,23 +243,25 @@ impl Routes {
 
     /// Everything but the state.
     fn matches(&self, filter: &Filter, facts: &Facts<'_>) -> bool {
-        let view = facts.view;
-        let any_or = |list: &[String], value: Option<&str>| {
-            list.is_empty() || value.is_some_and(|value| list.iter().any(|item| item == value))
-        };
-        (if facts.album { asks_for_albums(filter) } else { any_or(&filter.kinds, Some(&view.kind)) })
-            && any_or(&filter.chat_types, view.chat_type.as_deref())
-            && any_or(&filter.commands, facts.command.as_deref())
-            && (!filter.plain_text || (view.text.is_some() && !self.has_command(facts)))
-            && filter
-                .callback_prefix
-                .as_deref()
-                .is_none_or(|prefix| view.callback_data.as_deref().is_some_and(|data| data.starts_with(prefix)))
-            && filter
-                .text_regex
-                .as_ref()
-                .is_none_or(|regex| view.text.as_deref().is_some_and(|text| regex.is_match(text)))
+        matches(filter, facts, filter.plain_text && self.has_command(facts))
     }
+}
+
+/// Everything but the state.
+pub(super) fn matches(filter: &Filter, facts: &Facts<'_>, is_known_command: bool) -> bool {
+    let view = facts.view;
+    let any_or = |list: &[String], value: Option<&str>| {
+        list.is_empty() || value.is_some_and(|value| list.iter().any(|item| item == value))
+    };
+    (if facts.album { asks_for_albums(filter) } else { any_or(&filter.kinds, Some(&view.kind)) })
+        && any_or(&filter.chat_types, view.chat_type.as_deref())
+        && any_or(&filter.commands, facts.command.as_deref())
+        && (!filter.plain_text || (view.text.is_some() && !is_known_command))
+        && filter
+            .callback_prefix
+            .as_deref()
+            .is_none_or(|prefix| view.callback_data.as_deref().is_some_and(|data| data.starts_with(prefix)))
+        && filter.text_regex.as_ref().is_none_or(|regex| view.text.as_deref().is_some_and(|text| regex.is_match(text)))
 }
 
 /// The filters of one plugin that match.
@@ -299,7 +301,7 @@ impl Found {
 }
 
 /// Only where it says so: other filters see an album's messages.
-fn asks_for_albums(filter: &Filter) -> bool {
+pub(super) fn asks_for_albums(filter: &Filter) -> bool {
     filter.kinds.iter().any(|kind| kind == ALBUM)
 }
 

@@ -23,6 +23,7 @@ use super::expiry as expiry_task;
 use super::hot::HotKeys;
 use super::offer::Offered;
 use super::own;
+use super::rehearse::{self, Witness};
 use super::routes::{Routes, Version};
 use super::trace::{self, Traces};
 use super::{Notice, age};
@@ -71,6 +72,7 @@ pub(super) struct Context {
     pub(super) cancel_reply: String,
     pub(super) expiry: Arc<expiry_task::Alarm>,
     pub(super) traces: Traces,
+    pub(super) witness: Witness,
 }
 
 /// How a lane's turn ended.
@@ -243,7 +245,7 @@ impl Context {
         let mut contended = BTreeSet::new();
         loop {
             let guards = self.hot.lock(&contended).await;
-            let mut tx = match self.run_plugins(head, row, album).await? {
+            let mut tx = match self.run_plugins(head, row, album, unix_millis()).await? {
                 Ok(Offered::Settled(tx)) => tx,
                 Ok(Offered::Split) => match album {
                     Some(album) => self.split_album(head, row, album)?,
@@ -295,6 +297,7 @@ impl Context {
         let report = plugin.run(invocation, tx, self.outbound.clone()).await;
         trace::note(&self.traces, before, plugin, invocation, observes, &report);
         self.claims.set_run(invocation.id, None);
+        rehearse::note(&self.witness, plugin, invocation, &report, observes);
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
         }
@@ -465,7 +468,7 @@ impl Context {
         self.journals.lock().unwrap_or_else(PoisonError::into_inner).insert((event, observes), journal);
     }
 
-    fn forget_journal(&self, event: u64) {
+    pub(super) fn forget_journal(&self, event: u64) {
         let mut journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
         journals.remove(&(event, false));
         journals.remove(&(event, true));

@@ -109,6 +109,8 @@ struct Inner {
     lookup: Lookup,
     client: OnceLock<Result<reqwest::Client, String>>,
     paces: Mutex<HashMap<PluginName, Pace>>,
+    /// No request is made at all.
+    closed: bool,
 }
 
 impl HttpClient {
@@ -118,10 +120,20 @@ impl HttpClient {
         Self::with_lookup(api_bases, resolver::system())
     }
 
+    /// A client that talks to nobody: where plugins are only tried.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self::of([], resolver::system(), true)
+    }
+
     fn with_lookup<'a>(api_bases: impl IntoIterator<Item = &'a str>, lookup: Lookup) -> Self {
+        Self::of(api_bases, lookup, false)
+    }
+
+    fn of<'a>(api_bases: impl IntoIterator<Item = &'a str>, lookup: Lookup, closed: bool) -> Self {
         let origin = |api_base: &str| Url::parse(api_base.trim()).ok().and_then(|url| Origin::of(&url));
         let telegram = api_bases.into_iter().filter_map(origin).collect();
-        Self(Arc::new(Inner { telegram, lookup, client: OnceLock::new(), paces: Mutex::default() }))
+        Self(Arc::new(Inner { telegram, lookup, client: OnceLock::new(), paces: Mutex::default(), closed }))
     }
 
     /// Makes a request for a plugin and follows redirections, all before the deadline.
@@ -155,6 +167,9 @@ impl HttpClient {
         let deadline = request.timeout.map_or(budget.deadline, |time| budget.deadline.min(Instant::now() + time));
         let mut hop = Hop::of(request, budget.bytes)?;
         let mut origin = self.permit(reach, &hop.url)?;
+        if self.0.closed {
+            return Err(Error::Unreachable(format!("nothing leaves the machine here: {origin} was not asked")));
+        }
         self.take_turn(plugin, budget.per_minute)?;
         let client = self.client()?;
         for redirections in 0.. {

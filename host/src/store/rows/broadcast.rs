@@ -321,10 +321,20 @@ pub fn id_of(key: &[u8]) -> Option<u64> {
     (key.first() == Some(&KIND)).then(|| Some(u64::from_be_bytes(key.get(9..17)?.try_into().ok()?))).flatten()
 }
 
+/// True for the key of a head.
+#[must_use]
+pub fn is_head(key: &[u8]) -> bool {
+    is_part(key, HEAD)
+}
+
 /// True for the key of a wish.
 #[must_use]
 pub fn is_wish(key: &[u8]) -> bool {
-    key.len() == 18 && key.first() == Some(&KIND) && key.last() == Some(&WISH)
+    is_part(key, WISH)
+}
+
+fn is_part(key: &[u8], part: u8) -> bool {
+    key.len() == 18 && key.first() == Some(&KIND) && key.last() == Some(&part)
 }
 
 fn part(bot: BotId, id: u64, part: u8) -> Vec<u8> {

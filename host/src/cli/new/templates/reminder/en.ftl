@@ -1,0 +1,10 @@
+help-start = How this bot is used
+help-remind = Be reminded of something
+help-daily = Be reminded every morning
+help-forget = Take the last reminder back
+usage = Like this: /remind 10m the tea. There are s, m, h and d.
+set = In { $time }, then. /forget takes it back.
+forgotten = Forgotten.
+nothing = There is nothing to forget.
+ring = ⏰ { $what }
+daily = Every day at nine, then. /forget takes it back.

@@ -1,0 +1,154 @@
+//! A real host on a simulated Telegram, for one conversation; and the moment when the bot has nothing left to do.
+//!
+//! Nothing is mocked: updates are polled over HTTP, pass the inbox, run in wasm, and answers leave through the outbox.
+//! Only what would make a test slow or its result a matter of luck is set aside: sending limits, and further attempts at
+//! what has failed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use crate::app::{self, Played, RunOptions};
+use crate::clock::unix_millis;
+use crate::config::Config;
+use crate::domain::BotId;
+use crate::simulator::{Simulator, SimulatorSettings};
+use crate::store::rows::broadcast::{self, ProgressRow, State, WishRow};
+use crate::store::rows::dead::{self, DeadRow};
+use crate::store::rows::{expiry, inbox, outbox, prefix_end, timer};
+use crate::store::{self, Store};
+
+/// Between two looks at whether everything is done.
+const LOOK: Duration = Duration::from_millis(2);
+const START: Duration = Duration::from_secs(60);
+
+/// What a conversation is played on.
+pub(super) struct Stage {
+    pub(super) simulator: Simulator,
+    store: Store,
+    bot: BotId,
+    patience: Duration,
+    n_dead: usize,
+}
+
+/// Plays `play` on a host of its own, whose store is made at `store` and removed afterwards.
+pub(super) async fn on_stage<T>(
+    mut config: Config,
+    store: &Path,
+    patience: Duration,
+    play: impl AsyncFnOnce(&mut Stage) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    remove(store)?;
+    config.store.path = store.to_owned();
+    config.admin.listen = ([127, 0, 0, 1], 0).into();
+    config.dispatch.max_attempts = 1;
+    let send = &mut config.send;
+    (send.overall_per_second, send.chat_per_second) = Default::default();
+    (send.group_per_minute, send.bulk_per_second, send.paid_per_second) = Default::default();
+    let bot = app::bot_id(&config, true)?;
+    let settings = SimulatorSettings { moves_clock: true, ..SimulatorSettings::default() };
+    let simulator = Simulator::start(settings).await?;
+    let (stop, stopping) = watch::channel(false);
+    let (serving, mut served) = mpsc::unbounded_channel();
+    let played = Some(Played { simulator: simulator.clone(), serving });
+    let host = app::run(config, RunOptions { played, ..RunOptions::default() }, stopping);
+    let playing = async {
+        let store = tokio::time::timeout(START, served.recv()).await.ok().flatten();
+        let store = store.context("the host does not come up")?;
+        let polling = async {
+            while simulator.call_count("getUpdates") == 0 {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::time::timeout(START, polling).await.context("the host does not ask for updates")?;
+        let mut stage = Stage { simulator: simulator.clone(), store, bot, patience, n_dead: 0 };
+        play(&mut stage).await
+    };
+    tokio::pin!(host, playing);
+    let result = tokio::select! {
+        // First, since it says why nothing is played when it ends.
+        biased;
+        ended = &mut host => {
+            ended?;
+            bail!("the host has stopped by itself");
+        }
+        result = &mut playing => result,
+    };
+    stop.send_replace(true);
+    host.await?;
+    simulator.stop().await?;
+    remove(store)?;
+    result
+}
+
+fn remove(store: &Path) -> anyhow::Result<()> {
+    match std::fs::remove_dir_all(store) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("could not remove {}", store.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Stage {
+    /// Waits until the bot has done all that it has to do; false when it does not end.
+    pub(super) async fn settle(&self) -> Result<bool, store::Error> {
+        let deadline = Instant::now() + self.patience;
+        let mut quiet = 0;
+        while quiet < 2 {
+            quiet = if self.is_quiet()? { quiet + 1 } else { 0 };
+            if Instant::now() > deadline {
+                return Ok(false);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(true)
+    }
+
+    /// In the order in which things come after each other, so that nothing can slip by.
+    fn is_quiet(&self) -> Result<bool, store::Error> {
+        let first = |from: Vec<u8>| self.store.first_key(&from, &prefix_end(&from));
+        let timer = first(timer::bot_prefix(self.bot))?.and_then(|key| timer::parse_key(&key));
+        let end = first(expiry::bot_prefix(self.bot))?.and_then(|key| Some(expiry::parse_key(&key)?.0));
+        Ok(timer.is_none_or(|(due, _)| due > unix_millis())
+            && end.is_none_or(|due| due > unix_millis())
+            && self.simulator.waiting_updates() == 0
+            && first(inbox::bot_prefix(self.bot))?.is_none()
+            && !self.broadcasts()?
+            && first(outbox::bot_prefix(self.bot))?.is_none())
+    }
+
+    /// Whether one is on its way.
+    fn broadcasts(&self) -> Result<bool, store::Error> {
+        let mut from = broadcast::bot_prefix(self.bot);
+        let end = prefix_end(&from);
+        while let Some(id) = self.store.first_key(&from, &end)?.and_then(|key| broadcast::id_of(&key)) {
+            let wish = self.store.get(&broadcast::wish_key(self.bot, id))?;
+            let progress = self.store.get(&broadcast::progress_key(self.bot, id))?;
+            let state = wish.zip(progress).and_then(|(wish, progress)| {
+                Some(State::of(&WishRow::decode(&wish).ok()?, &ProgressRow::decode(&progress).ok()?))
+            });
+            if state == Some(State::Running) {
+                return Ok(true);
+            }
+            from = prefix_end(&broadcast::job_prefix(self.bot, id));
+        }
+        Ok(false)
+    }
+
+    /// What has failed since the last time, in words.
+    pub(super) fn failures(&mut self) -> anyhow::Result<Vec<String>> {
+        let rows = self.store.scan_prefix(&dead::bot_prefix(self.bot), usize::MAX)?;
+        let new = rows.iter().skip(self.n_dead).map(|(_, value)| match DeadRow::decode(value) {
+            Ok(row) if row.plugin.is_empty() => row.reason,
+            Ok(row) => format!("plugin `{}`: {}\n{}", row.plugin, row.reason, row.backtrace).trim_end().to_owned(),
+            Err(error) => error.to_string(),
+        });
+        let new = new.collect();
+        self.n_dead = rows.len();
+        Ok(new)
+    }
+}

@@ -1,0 +1,213 @@
+//! Why an update reaches a plugin or not, filter by filter; pure. The words for what `routes.rs` decides.
+
+use super::routes::{Facts, Routes, asks_for_albums, matches};
+use crate::domain::{PluginName, UpdateView};
+use crate::plugin::{Filter, Plugin};
+
+/// What an update means to one plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explained {
+    /// The plugin.
+    pub plugin: PluginName,
+    /// Its turn among those that are asked, from 1; none if it is not.
+    pub turn: Option<usize>,
+    /// It only looks on.
+    pub observes: bool,
+    /// Each filter in words, and why the update does not pass it; none if it does.
+    pub filters: Vec<(String, Option<String>)>,
+}
+
+impl Routes {
+    /// What an update means to each plugin, in the order of their priority. `state_of` names the state of the plugin's
+    /// conversation; `username` is the bot's.
+    pub fn explain(
+        &self,
+        view: &UpdateView<'_>,
+        username: Option<&str>,
+        state_of: impl Fn(&Plugin) -> Option<String>,
+    ) -> Vec<Explained> {
+        let facts = Facts::of(view, username, 0);
+        // Alone of its album, as far as is known here.
+        let album = view.album.is_some().then(|| Facts::of_album(view, username, 0));
+        let is_known = self.has_command(&facts);
+        let messages = std::slice::from_ref(&facts);
+        let asked =
+            self.candidates::<std::convert::Infallible>(messages, album.as_ref(), |plugin| Ok(state_of(plugin)));
+        let asked = asked.unwrap_or_else(|never| match never {});
+        let explain = |plugin: &Plugin| {
+            let state = state_of(plugin);
+            let of_filter = |filter: &Filter| {
+                let facts = album.as_ref().filter(|_| asks_for_albums(filter)).unwrap_or(&facts);
+                (describe(filter), why_not(filter, facts, is_known, state.as_deref()))
+            };
+            let turn = asked.iter().position(|candidate| candidate.version.plugin.name == plugin.name);
+            Explained {
+                plugin: plugin.name.clone(),
+                turn: turn.map(|turn| turn + 1),
+                observes: turn.is_some_and(|turn| asked[turn].observes),
+                filters: plugin.manifest.filters.iter().map(of_filter).collect(),
+            }
+        };
+        self.entries().iter().map(|entry| explain(&entry.plugin)).collect()
+    }
+}
+
+/// A filter in words: all that must be so.
+#[must_use]
+pub fn describe(filter: &Filter) -> String {
+    let mut parts = Vec::new();
+    if !filter.commands.is_empty() {
+        parts.push(filter.commands.iter().map(|name| format!("/{name}")).collect::<Vec<_>>().join(" or "));
+    }
+    if let Some(prefix) = &filter.callback_prefix {
+        parts.push(if prefix.is_empty() { "any button".to_owned() } else { format!("buttons {prefix}…") });
+    }
+    if let Some(regex) = &filter.text_regex {
+        parts.push(format!("text matches {}", regex.as_str()));
+    }
+    if filter.plain_text {
+        parts.push("text that is no command".to_owned());
+    }
+    let usual = if filter.callback_prefix.is_some() { "callback_query" } else { "message" };
+    if !filter.kinds.is_empty() && (parts.is_empty() || filter.kinds != [usual]) {
+        parts.push(filter.kinds.join(" or "));
+    }
+    if !filter.chat_types.is_empty() {
+        parts.push(format!("in {}", filter.chat_types.join(" or ")));
+    }
+    if !filter.states.is_empty() {
+        parts.push(format!("in state {}", filter.states.join(" or ")));
+    }
+    if parts.is_empty() {
+        parts.push("everything".to_owned());
+    }
+    if filter.observe {
+        parts.push("only looks on".to_owned());
+    }
+    parts.join(", ")
+}
+
+/// The first thing that is not as the filter wants it.
+fn why_not(filter: &Filter, facts: &Facts<'_>, is_known: bool, state: Option<&str>) -> Option<String> {
+    // Part by part: a filter with one condition says whether that one holds.
+    let only = |change: fn(&mut Filter, &Filter)| {
+        let mut part = EVERYTHING;
+        change(&mut part, filter);
+        matches(&part, facts, is_known)
+    };
+    let view = facts.view;
+    let kind = &view.kind;
+    if !only(|part, filter| part.kinds.clone_from(&filter.kinds)) {
+        return Some(format!("it is a `{kind}`"));
+    }
+    if !only(|part, filter| part.commands.clone_from(&filter.commands)) {
+        return Some(match (&facts.command, view.command()) {
+            (Some(command), _) => format!("the command is /{command}"),
+            (None, Some(command)) => format!("/{} is for another bot", command.name),
+            (None, None) => "it is no command".to_owned(),
+        });
+    }
+    if !only(|part, filter| part.callback_prefix.clone_from(&filter.callback_prefix)) {
+        return Some(match &view.callback_data {
+            Some(data) => format!("the button's data is {data:?}"),
+            None => "it is no pressed button".to_owned(),
+        });
+    }
+    if !only(|part, filter| part.chat_types.clone_from(&filter.chat_types)) {
+        return Some(format!("the chat is a {}", view.chat_type.as_deref().unwrap_or("unknown one")));
+    }
+    if !only(|part, filter| part.plain_text = filter.plain_text) {
+        let is_command = view.text.is_some();
+        return Some(if is_command { "it is a command of some plugin" } else { "it has no text" }.to_owned());
+    }
+    if !only(|part, filter| part.text_regex.clone_from(&filter.text_regex)) {
+        return Some(if view.text.is_some() { "the text does not match" } else { "it has no text" }.to_owned());
+    }
+    let is_open = filter.states.is_empty() || state.is_some_and(|state| filter.states.iter().any(|name| name == state));
+    (!is_open).then(|| match state {
+        Some(state) => format!("the conversation is in state {state}"),
+        None => "no conversation is open".to_owned(),
+    })
+}
+
+const EVERYTHING: Filter = Filter {
+    kinds: Vec::new(),
+    chat_types: Vec::new(),
+    commands: Vec::new(),
+    callback_prefix: None,
+    text_regex: None,
+    plain_text: false,
+    states: Vec::new(),
+    observe: false,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filters() -> Vec<Filter> {
+        let list = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
+        vec![
+            Filter { commands: list(&["start", "help"]), ..EVERYTHING },
+            Filter { kinds: list(&["callback_query"]), callback_prefix: Some("buy:".to_owned()), ..EVERYTHING },
+            Filter { kinds: list(&["message"]), plain_text: true, states: list(&["name"]), ..EVERYTHING },
+            Filter { text_regex: regex::Regex::new("^tea").ok(), chat_types: list(&["group"]), ..EVERYTHING },
+            Filter { observe: true, ..EVERYTHING },
+        ]
+    }
+
+    #[test]
+    fn filters_have_words() {
+        let words: Vec<String> = filters().iter().map(describe).collect();
+        assert_eq!(
+            words,
+            [
+                "/start or /help",
+                "buttons buy:…",
+                "text that is no command, in state name",
+                "text matches ^tea, in group",
+                "everything, only looks on"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_reason_is_given_exactly_where_the_filter_does_not_match() {
+        let updates = [
+            (
+                r#"{"message":{"chat":{"id":1,"type":"private"},"text":"/start"}}"#,
+                [None, Some("`message`"), Some("command of some"), Some("a private"), None],
+            ),
+            (
+                r#"{"message":{"chat":{"id":1,"type":"group"},"text":"tea"}}"#,
+                [Some("no command"), Some("`message`"), Some("no conversation"), None, None],
+            ),
+            (
+                r#"{"callback_query":{"data":"sell:1"}}"#,
+                [Some("no command"), Some("sell:1"), Some("`callback_query`"), Some("unknown one"), None],
+            ),
+            (
+                r#"{"callback_query":{"data":"buy:1"}}"#,
+                [Some("no command"), None, Some("`callback_query`"), Some("unknown one"), None],
+            ),
+        ];
+        for (raw, expected) in updates {
+            let view = UpdateView::parse(raw).unwrap();
+            let facts = Facts::of(&view, None, 0);
+            for (filter, expected) in filters().iter().zip(expected) {
+                let is_known = facts.command.is_some();
+                let reason = why_not(filter, &facts, is_known, None);
+                let is_open = filter.states.is_empty();
+                assert_eq!(reason.is_none(), matches(filter, &facts, is_known) && is_open, "{raw}: {reason:?}");
+                match (&reason, expected) {
+                    (None, None) => {}
+                    (Some(reason), Some(word)) => assert!(reason.contains(word), "{raw}: {reason}"),
+                    other => panic!("{raw}: {}: {other:?}", describe(filter)),
+                }
+            }
+        }
+        let view = UpdateView::parse(updates[1].0).unwrap();
+        let facts = Facts::of(&view, None, 0);
+        assert_eq!(why_not(&filters()[2], &facts, false, Some("name")), None);
+    }
+}
