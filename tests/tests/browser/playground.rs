@@ -64,7 +64,7 @@ fn a_conversation_at_a_desk() {
     page.says("/poll");
     page.clicks("#log", "Manti");
     page.hears("Voted: [1]");
-    page.until("document.querySelector('.result:last-of-type')?.innerText.includes('100')");
+    page.until("[...document.querySelectorAll('.result')].at(-1)?.innerText.includes('100')");
 
     pay(&mut page);
 

@@ -54,6 +54,16 @@ function drawContext() {
   $("context").replaceChildren(el("span", {}, el("strong", {}, what), el("span", { className: "quiet" }, summary(about))), button(icon("close"), () => { stop(); $("text").focus(); }, { className: "icon", "aria-label": "Cancel" }));
 }
 
+const drawn = new Map();
+
+/** Draws anew only what is to look otherwise: who is about to press something finds it where it was. */
+export function drawOnce(id, facts, make) {
+  const signature = JSON.stringify(facts);
+  if (drawn.get(id) === signature) return;
+  drawn.set(id, signature);
+  $(id).replaceChildren(...make());
+}
+
 /** What is possible in the open chat. */
 export function drawComposer() {
   const { chat } = state;
@@ -61,7 +71,7 @@ export function drawComposer() {
   for (const control of [$("text"), $("send"), $("menu"), $("attach")]) control.disabled = !may;
   const speakers = chat && isGroup() ? chat.members.filter((id) => chat.type !== "channel" || chat.admins.includes(id)) : [];
   $("speaker-label").hidden = speakers.length < 2;
-  $("speaker").replaceChildren(...speakers.map((id) => el("option", { value: id, selected: id === state.me }, nameOf(id))));
+  drawOnce("speaker", [speakers, state.me, speakers.map(nameOf)], () => speakers.map((id) => el("option", { value: id, selected: id === state.me }, nameOf(id))));
   const menu = chat?.type === "private" ? chat.menu_button : undefined;
   $("menu").textContent = menu?.type === "web_app" ? menu.text : "/";
   $("menu").title = menu?.type === "web_app" ? `would open ${menu.web_app?.url}` : "Commands";
@@ -89,7 +99,7 @@ function drawKeyboard() {
     if (other) return button(item.text, undefined, { disabled: true, title: "The playground can't follow this kind of button" });
     return button(item.text, () => use(() => say(item.text)));
   };
-  $("keyboard").replaceChildren(...(rows ?? []).map((row) => el("div", { className: "row" }, row.map(key))));
+  drawOnce("keyboard", [source?.message_id, state.chat?.id, state.me], () => (rows ?? []).map((row) => el("div", { className: "row" }, row.map(key))));
   const hint = used ? undefined : keyboard?.input_field_placeholder;
   const why = topic()?.closed ? "The topic is closed" : "Only administrators write here";
   $("text").placeholder = mayWrite() ? hint ?? "Message" : state.chat ? why : "";

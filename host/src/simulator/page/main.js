@@ -6,7 +6,7 @@
 import { aboutChanged, editPerson, newChat, otherChatItem, otherChats } from "./about.js";
 import { summary } from "./cards.js";
 import { readClock } from "./clock.js";
-import { drawComposer, edit, obey, reply, say, stop, type } from "./composer.js";
+import { drawComposer, drawOnce, edit, obey, reply, say, stop, type } from "./composer.js";
 import { alertBox } from "./dialogs.js";
 import { $, arrows, avatar, button, el, icon } from "./dom.js";
 import { chatChanged, look } from "./inside.js";
@@ -90,7 +90,7 @@ function open(chat, thread, show = true) {
 
 function drawPeople() {
   document.title = `${state.bot.first_name} · Botyard playground`;
-  $("person").replaceChildren(...state.users.map((user) =>
+  drawOnce("person", [state.users, state.me], () => state.users.map((user) =>
     el("option", { value: user.id, selected: user.id === state.me }, `${user.first_name} ${user.last_name ?? ""} (${user.language_code ?? "no language"})`)));
 }
 
