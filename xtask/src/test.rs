@@ -19,7 +19,7 @@ struct Step {
     work: fn(Option<Source>) -> Result<()>,
 }
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step { name: "tidy", what: "layout, layering, forgotten notes", slow: false, work: |_| tidy::check() },
     Step { name: "format", what: "rustfmt", slow: false, work: |_| format() },
     Step {

@@ -226,7 +226,6 @@ fn cause(event: &Event) -> Cause {
         Event::Album(album) => Cause::Album(album.updates.iter().map(|update| update.id).collect()),
         Event::Timer(timer) => Cause::Timer(timer.name.clone()),
         Event::Expired(state) => Cause::Expired(state.name.clone()),
-        #[allow(unreachable_patterns)] // Whatever else plugins are told of one day.
         _ => Cause::Other,
     }
 }

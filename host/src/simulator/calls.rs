@@ -21,7 +21,7 @@ pub struct Call {
     /// Its parameters; files by name only.
     #[serde(serialize_with = "as_object")]
     pub params: Arc<Map<String, Value>>,
-    /// When it arrived, in Unix milliseconds of the machine's clock.
+    /// When it arrived, in Unix milliseconds of the simulated clock.
     pub at: i64,
     /// Why it was refused, in Telegram's words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn record(&mut self, method: &str, params: &Arc<Map<String, Value>>, keep: bool) -> u64 {
+    pub(super) fn record(&mut self, method: &str, params: &Arc<Map<String, Value>>, at: i64, keep: bool) -> u64 {
         self.total += 1;
         if let Some(count) = self.by_method.get_mut(method) {
             *count += 1;
@@ -69,7 +69,6 @@ impl Calls {
             self.by_method.insert(method.to_owned(), 1);
         }
         if keep {
-            let at = super::world::unix_millis();
             let (method, params) = (method.to_owned(), params.clone());
             self.kept.push_back(Call { number: self.total, method, params, at, refused: None, answer: None });
             if self.kept.len() > KEEP {

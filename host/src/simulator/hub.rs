@@ -99,7 +99,8 @@ impl Hub {
             let mut world = self.world();
             let keep = world.load.is_none();
             world.files.note(method, &params.uploads);
-            world.calls.record(method, &params.values, keep)
+            let at = world.now_millis();
+            world.calls.record(method, &params.values, at, keep)
         };
         if !self.faulty.load(Ordering::Acquire) {
             return (number, None);

@@ -199,6 +199,11 @@ impl World {
         unix_millis() / 1000 + self.clock_ahead
     }
 
+    /// The same in milliseconds.
+    pub(super) fn now_millis(&self) -> i64 {
+        unix_millis() + self.clock_ahead.saturating_mul(1000)
+    }
+
     /// Queues an update of a kind; `object` is what stands under that name.
     pub(super) fn enqueue(&mut self, kind: &str, object: &[u8]) -> Enqueued {
         if !self.allowed.wants(kind) {
@@ -210,7 +215,8 @@ impl World {
             Some(id) => {
                 if self.load.is_none() {
                     let rest = format!("\"{kind}\":{object}}}").into();
-                    self.recent.push_back(Recent { id, at: unix_millis(), rest });
+                    let at = self.now_millis();
+                    self.recent.push_back(Recent { id, at, rest });
                     let surplus = self.recent.len().saturating_sub(RECENT);
                     self.recent.drain(..surplus);
                     self.emit(&serde_json::json!({ "event": "activity" }));

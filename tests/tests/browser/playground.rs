@@ -43,9 +43,10 @@ fn a_conversation_at_a_desk() {
     page.js("document.querySelector('#inside > details > summary').focus()");
     page.key("Enter");
     let seen = "document.querySelector('#inside > details[open]')?.innerText.replace(/\\s+/g, ' ')";
-    for part in ["before name", "after age", "sendMessage", "How old are you?", "took it", "update_id"] {
+    for part in ["before name", "after age", "sendMessage", "How old are you?", "took it", "update_id", "answer"] {
         page.until(&format!("{seen}.includes({})", json!(part)));
     }
+    page.until(&format!("!{seen}.includes('no answer yet')"));
     page.shot("desk-light");
 
     // Buttons: a toast, then an alert that has to be closed.

@@ -44,7 +44,7 @@ pub(in crate::simulator) fn send(world: &mut World, parcel: &Parcel) -> Result<D
     let contents =
         if FILES.contains(&parcel.kind.as_str()) { files(world, parcel)? } else { vec![without_file(world, parcel)?] };
     let album = (contents.len() > 1).then(|| world.queries.next_id());
-    let mut done = Err(Error::Cannot("there is no file to send"));
+    let mut done = None;
     for (at, content) in contents.into_iter().enumerate() {
         let chat = chat_of(world, parcel.chat, parcel.user)?;
         let mut message = Message::new(author(chat, parcel.user, parcel.thread)?);
@@ -56,12 +56,9 @@ pub(in crate::simulator) fn send(world: &mut World, parcel: &Parcel) -> Result<D
         if at == 0 && !caption.is_empty() {
             (message.text, message.entities) = (Some(caption.to_owned()), entities::detect(caption));
         }
-        done = post(world, parcel.chat, parcel.user, message);
-        if done.is_err() {
-            return done;
-        }
+        done = Some(post(world, parcel.chat, parcel.user, message)?);
     }
-    done
+    done.ok_or(Error::Cannot("there is no file to send"))
 }
 
 fn files(world: &World, parcel: &Parcel) -> Result<Vec<Value>, Error> {
