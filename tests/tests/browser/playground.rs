@@ -86,7 +86,7 @@ fn a_conversation_at_a_desk() {
     page.types("@botyard_bot tea");
     page.until("document.getElementById('panel').innerText.includes('Found tea')");
     page.key("Enter");
-    page.until("document.querySelector('#log .message.mine:last-child .via')?.innerText === 'via @botyard_bot'");
+    page.until("[...document.querySelectorAll('#log .mine .via')].some((via) => via.innerText === 'via @botyard_bot')");
     page.visit(1280, 800, true, ALICE);
     page.hears("tea");
     page.shot("desk-dark");
