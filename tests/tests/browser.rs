@@ -3,7 +3,8 @@
 //!
 //! With `BOTYARD_SHOTS` naming a folder, pictures of the page are put there.
 
-#![allow(clippy::disallowed_types, reason = "real processes take real time")]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real processes take real time")]
+#![allow(clippy::print_stdout, reason = "who runs it is told what was left out")]
 
 mod browser {
     mod chrome;

@@ -1,6 +1,7 @@
 // Inside the bot: for each event the update, the plugin that took it, what it did and logged, and what Telegram said to it.
 
 import { $, arrows, el, sync } from "./dom.js";
+import { noteOf, summary } from "./cards.js";
 import { tree } from "./json.js";
 import { api, attempt, nameOf, state } from "./state.js";
 
@@ -141,8 +142,10 @@ function title({ update, runs, calls }) {
   if (update) {
     const kind = Object.keys(update).find((name) => name !== "update_id");
     const event = update[kind] ?? {};
+    const note = event.chat && noteOf(event);
+    if (note) return [kind, note];
     const who = event.from?.first_name ?? event.user?.first_name ?? event.sender_chat?.title ?? "";
-    const what = event.text ?? event.caption ?? event.data ?? event.query ?? event.message?.text ?? event.result_id ?? event.question ?? event.option_ids?.join(", ") ?? event.new_chat_member?.status ?? "";
+    const what = event.text ?? event.caption ?? event.data ?? event.query ?? event.message?.text ?? event.result_id ?? (event.chat && event.message_id ? summary(event) : undefined) ?? event.question ?? event.option_ids?.join(", ") ?? event.new_chat_member?.status ?? "";
     return [kind, [who, what].filter((part) => part !== "").join(": ")];
   }
   const [run] = runs;
