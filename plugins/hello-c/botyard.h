@@ -36,7 +36,7 @@ typedef struct {
     string raw;
 } update;
 
-enum { EVENT_UPDATE, EVENT_ALBUM, EVENT_TIMER, EVENT_EXPIRED, EVENT_OTHER };
+enum { EVENT_UPDATE, EVENT_ALBUM, EVENT_TIMER, EVENT_JOB, EVENT_EXPIRED, EVENT_OTHER };
 
 typedef struct {
     uint64_t id;

@@ -23,6 +23,7 @@ mod e2e {
     mod load;
     mod misbehaviour;
     mod operator;
+    mod playground;
     mod reload;
     mod replace;
     mod replays;

@@ -36,6 +36,7 @@ const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_broadcast_waiting", Gauge, "Recipients of broadcasts that are still to be sent to"),
     ("botyard_broadcasts", Gauge, "Broadcasts that have not ended, by state"),
     ("botyard_build_info", Gauge, "Always 1; the version is a label"),
+    ("botyard_buttons_refused_total", Counter, "Pressed buttons that led nowhere, by reason"),
     (
         "botyard_callbacks_acknowledged_total",
         Counter,

@@ -28,6 +28,7 @@ use super::own;
 use super::record::Recorder;
 use super::rehearse::Played;
 use super::routes::{Routes, Version};
+use super::trace::{self, Traces};
 use super::{Notice, age};
 use crate::backoff;
 use crate::clock::unix_millis;
@@ -84,6 +85,7 @@ pub(super) struct Context {
     pub(super) played: ArcSwapOption<Played>,
     /// Told when jobs were queued or cancelled, or may go on.
     pub(super) jobs_changed: Arc<Notify>,
+    pub(super) traces: Traces,
 }
 
 /// How a lane's turn ended.
@@ -315,7 +317,9 @@ impl Context {
         self.claims.set_run(invocation.id, Some(run));
         invocation.tape = self.tape(&plugin.name, observes);
         let before = tx.savepoint();
+        let seen = trace::before(&self.traces, plugin, invocation, &tx);
         let report = plugin.run(invocation, tx, self.outbound.clone()).await;
+        trace::note(&self.traces, seen, plugin, invocation, observes, &report);
         self.claims.set_run(invocation.id, None);
         self.take_note(invocation, plugin, observes, before, &report);
         if report.calls > 0 {

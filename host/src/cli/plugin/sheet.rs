@@ -143,6 +143,7 @@ fn meaning(interface: &str) -> &'static str {
         "botyard:broadcast/broadcasts" => ": sends to many chats at once, once it is granted `broadcast`",
         "botyard:config/config" => ": reads its own `config`, and the `secrets` of its entry",
         "botyard:http/client" => ": sends HTTP requests to the servers that it names, once they are granted",
+        "botyard:jobs/jobs" => ": queues heavy work, within the bounds of its `jobs`",
         "botyard:schedule/timers" => ": sets timers",
         "botyard:files/files" => ": makes files, and fetches those of people",
         "botyard:telegram/chats" => ": is told what the host knows of chats",
