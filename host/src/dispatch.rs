@@ -19,6 +19,7 @@ mod hot;
 mod lanes;
 mod offer;
 mod own;
+mod recover;
 mod routes;
 mod run;
 #[cfg(test)]

@@ -27,7 +27,7 @@ mod run;
 mod tests;
 mod version;
 
-pub use bindings::botyard::types::types::{Album, Command, Event, State, Timer, Update};
+pub use bindings::botyard::types::types::{Album, Command, Event, Failure, State, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::read_file;
 pub use grants::{Broadcasting, Grants};

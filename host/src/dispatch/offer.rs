@@ -51,6 +51,7 @@ impl Context {
             bot: self.bot,
             journal: self.journal(head.number, false),
             on_trial: false,
+            failed: None,
             matched: Vec::new(),
             event: plugin::Event::Other((String::new(), String::new())),
         };

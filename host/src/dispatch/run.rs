@@ -23,13 +23,14 @@ use super::expiry as expiry_task;
 use super::hot::HotKeys;
 use super::offer::Offered;
 use super::own;
+use super::recover::may_recover;
 use super::routes::{Routes, Version};
 use super::{Notice, age};
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::config::OnCrash;
 use crate::domain::{BotId, Conversation, EventLane, PluginName, UpdateView};
-use crate::plugin::{Invocation, Journal, Outbound, Plugin, RunError, Verdict};
+use crate::plugin::{Invocation, Journal, Outbound, Plugin, RunError, RunReport, Verdict};
 use crate::sender::{Sender, is_chat_action};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -92,7 +93,7 @@ pub(super) struct Failure {
     pub(super) version: String,
     pub(super) reason: String,
     backtrace: String,
-    retry: bool,
+    pub(super) retry: bool,
     /// Not a failure of anybody: the plugin is paused.
     paused: bool,
     /// The plugin is to be paused for it.
@@ -278,8 +279,24 @@ impl Context {
         tx: Tx,
         observes: bool,
     ) -> (Tx, Result<Verdict, Failure>) {
-        let plugin = &version.plugin;
         invocation.on_trial = version.is_on_trial();
+        let report = self.run_watched(version, invocation, tx).await;
+        if report.calls > 0 {
+            self.keep_journal(invocation.id, observes, invocation.journal.clone());
+        }
+        self.note(version, invocation.id, report.cpu, &report.result);
+        match report.result {
+            Ok(verdict) => (report.tx, Ok(verdict)),
+            Err(error) if observes || !may_recover(version, &error) => {
+                (report.tx, Err(Failure::of_plugin(version, error)))
+            }
+            Err(error) => self.recover(version, invocation, report.tx, error).await,
+        }
+    }
+
+    /// One run of a plugin, under the eyes of the watchdog.
+    pub(super) async fn run_watched(&self, version: &Version, invocation: &Invocation, tx: Tx) -> RunReport {
+        let plugin = &version.plugin;
         let began = Instant::now();
         let run = Run {
             plugin: plugin.name.clone(),
@@ -291,14 +308,9 @@ impl Context {
         self.claims.set_run(invocation.id, Some(run));
         let report = plugin.run(invocation, tx, self.outbound.clone()).await;
         self.claims.set_run(invocation.id, None);
-        if report.calls > 0 {
-            self.keep_journal(invocation.id, observes, invocation.journal.clone());
-        }
         metrics::histogram!("botyard_run_cpu_seconds", "plugin" => plugin.name.as_str().to_owned())
             .record(report.cpu.as_secs_f64());
-        self.note(version, invocation.id, report.cpu, &report.result);
-        let result = report.result.map_err(|error| Failure::of_plugin(version, error));
-        (report.tx, result)
+        report
     }
 
     /// The commit, with what is to be told to the sender and the timers once it is durable. Chat actions are told of, but

@@ -59,6 +59,8 @@ pub struct Invocation {
     pub journal: Journal,
     /// The version is on trial: a state that it takes over from another version is kept as it was.
     pub on_trial: bool,
+    /// A run of the plugin for this event has just failed: it may settle the event all the same.
+    pub failed: Option<wire::Failure>,
 }
 
 /// What a plugin made of an event.
@@ -212,6 +214,7 @@ impl Plugin {
             key: invocation.conversation.into(),
             matched: invocation.matched.clone(),
             event,
+            failed: invocation.failed.clone(),
         };
         let mut store = self.engine.store(host);
         let guard = Guard::of(&store);

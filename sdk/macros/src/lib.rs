@@ -2,11 +2,14 @@
 //! a plugin does with an event is in the SDK's own code.
 
 mod catalogs;
+mod command;
 mod handler;
 mod known;
 mod names;
 mod plugin;
+mod signature;
 mod state;
+mod template;
 
 use proc_macro::TokenStream;
 
@@ -89,4 +92,10 @@ pub fn plugin(arguments: TokenStream, module: TokenStream) -> TokenStream {
 #[proc_macro_derive(State, attributes(state))]
 pub fn state(item: TokenStream) -> TokenStream {
     state::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes the commands of a plugin of an enum: see the trait of the same name.
+#[proc_macro_derive(Command, attributes(command))]
+pub fn command(item: TokenStream) -> TokenStream {
+    command::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
