@@ -90,7 +90,9 @@ impl Filter {
         if self.kind == Kind::One || self.kind == kind { self.text } else { format!("({})", self.text) }
     }
 
-    pub(crate) fn into_text(self) -> String {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn into_text(self) -> String {
         self.text
     }
 }
@@ -184,7 +186,7 @@ pub fn has(field: &str) -> Filter {
 }
 
 /// With one of these fields.
-pub(crate) fn has_one_of(fields: &[&str]) -> Filter {
+pub fn has_one_of(fields: &[&str]) -> Filter {
     Filter::of_texts("has", fields)
 }
 
@@ -249,7 +251,10 @@ mod tests {
     fn what_is_put_together_means_the_same_to_the_host() {
         for (filter, shown) in [
             (private() & (photo() | document()), r#"private & (has("photo") | has("document"))"#),
-            (private() & photo() & !reply() & voice(), r#"private & has("photo") & !has("reply_to_message") & has("voice")"#),
+            (
+                private() & photo() & !reply() & voice(),
+                r#"private & has("photo") & !has("reply_to_message") & has("voice")"#,
+            ),
             (private() & photo() | channel(), r#"private & has("photo") | channel"#),
             (!(private() | group()), "!(private | group)"),
             (!!private(), "!!private"),

@@ -92,8 +92,8 @@ pub mod prelude {
     pub use crate::keyboard::{AskReply, Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard, Style};
     pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
     pub use crate::{
-        Album, CallError, ChatTarget, Command, Ctx, Error, File, Handled, Next, OldState, Priority, Run, State, Value, check,
-        json, plugin,
+        Album, CallError, ChatTarget, Command, Ctx, Error, File, Handled, Next, OldState, Priority, Run, State, Value,
+        check, json, plugin,
     };
     pub use crate::{debug, error, info, t, trace, warn};
 }

@@ -164,7 +164,9 @@ mod tests {
 
     #[test]
     fn encoded_texts_are_those_of_rfc_4648() {
-        for (text, encoded) in [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("ü?>", "w7w_Pg")] {
+        for (text, encoded) in
+            [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("ü?>", "w7w_Pg")]
+        {
             assert_eq!(encode(text), encoded);
             assert_eq!(decode(encoded).as_deref(), Some(text.as_bytes()));
         }

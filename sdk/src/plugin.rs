@@ -9,7 +9,6 @@ use crate::bindings::exports::botyard::plugin::handler::{
     Catalog, CommandHelp, Failure, Filter, Guest, Manifest, Schedule, ScheduleRule, Verdict,
 };
 use crate::command::CommandInfo;
-use crate::filter::{self, Filter as Condition};
 use crate::{Ctx, Error, Event, NoState, OldState, State, state};
 
 /// What a handler made of its event.
@@ -154,7 +153,8 @@ pub struct Route<S: State> {
     /// Names of the states it is for, and the test itself; without a test it is for all.
     pub states: &'static [&'static str],
     pub guard: Option<fn(&S) -> bool>,
-    pub filter: Option<fn() -> Condition>,
+    /// What the host is to evaluate, as it reads it.
+    pub condition: Option<fn() -> String>,
     pub observe: bool,
     pub run: fn(&mut Ctx<S>) -> Result<Handled, Error>,
 }
@@ -167,8 +167,6 @@ pub enum Matcher {
     Start(&'static str),
     Callback(&'static str),
     Text(Option<&'static str>),
-    /// Fields of a message.
-    Content(&'static [&'static str]),
     Album(Option<&'static str>),
     Kinds(&'static [&'static str]),
     Timer(&'static str),
@@ -202,7 +200,9 @@ impl Matcher {
         match *self {
             Self::Command(names) => filter.commands = owned(names),
             Self::Commands(commands) => {
-                filter.commands = commands.iter().flat_map(|command| owned(command.names)).collect();
+                for command in commands {
+                    filter.commands.extend(owned(command.names));
+                }
             }
             Self::Start(_) => filter.commands = owned(&["start"]),
             Self::Callback(prefix) => {
@@ -213,7 +213,6 @@ impl Matcher {
                 filter.plain_text = regex.is_none();
                 filter.text_regex = regex.map(str::to_owned);
             }
-            Self::Content(_) => {}
             Self::Album(regex) => {
                 filter.kinds = owned(&["album"]);
                 filter.text_regex = regex.map(str::to_owned);
@@ -222,15 +221,6 @@ impl Matcher {
             Self::Timer(_) | Self::Recurring(..) | Self::Expired => return None,
         }
         Some(filter)
-    }
-
-    /// What else it means, for the host's conditions.
-    fn condition(&self) -> Option<Condition> {
-        match *self {
-            Self::Start(prefix) => Some(filter::args_begin(prefix)),
-            Self::Content(fields) => Some(filter::has_one_of(fields)),
-            _ => None,
-        }
     }
 
     fn schedule(&self) -> Option<Schedule> {
@@ -247,9 +237,7 @@ impl<S: State> Route<S> {
     fn filter(&self) -> Option<Filter> {
         let mut filter = self.on.filter()?;
         filter.observe = self.observe;
-        let own = self.on.condition();
-        let conditions = own.into_iter().chain(self.filter.map(|filter| filter()));
-        filter.condition = conditions.reduce(|a, b| a & b).map(Condition::into_text);
+        filter.condition = self.condition.map(|condition| condition());
         // "No conversation" is no state that the host could look for: the guard alone decides then.
         if !self.states.contains(&S::default().name()) {
             filter.states = self.states.iter().map(|&name| name.to_owned()).collect();
@@ -264,13 +252,15 @@ impl<S: State> Table<S> {
         let pairs =
             |pairs: &[(&str, &str)]| pairs.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect::<Vec<_>>();
         let commands = pairs(text.commands).into_iter();
+        let mut menu = commands.map(|(name, description_key)| CommandHelp { name, description_key }).collect();
+        self.add_to_menu(&mut menu);
         let catalogs = pairs(text.catalogs).into_iter();
         Manifest {
             name: text.name.to_owned(),
             version: text.version.to_owned(),
             description: text.description.to_owned(),
             filters: self.routes.iter().filter_map(Route::filter).collect(),
-            commands: commands.map(|(name, description_key)| CommandHelp { name, description_key }).chain(self.menu()).collect(),
+            commands: menu,
             key: text.key.unwrap_or(S::KEY).to_owned(),
             state_version: S::VERSION,
             catalogs: catalogs.map(|(locale, source)| Catalog { locale, source }).collect(),
@@ -283,16 +273,14 @@ impl<S: State> Table<S> {
     }
 
     /// What the commands of enums add to the menu.
-    fn menu(&self) -> impl Iterator<Item = CommandHelp> {
-        let of = |route: &'static Route<S>| match route.on {
-            Matcher::Commands(commands) if !route.observe => commands,
-            _ => &[],
-        };
-        let shown = self.routes.iter().flat_map(of).filter(|command| !command.help.is_empty());
-        shown.map(|command| CommandHelp {
-            name: command.names.first().copied().unwrap_or_default().to_owned(),
-            description_key: command.help.to_owned(),
-        })
+    fn add_to_menu(&self, menu: &mut Vec<CommandHelp>) {
+        for route in self.routes {
+            let Matcher::Commands(commands) = route.on else { continue };
+            for CommandInfo { names, help, .. } in commands.iter().filter(|one| !one.help.is_empty() && !route.observe)
+            {
+                menu.push(CommandHelp { name: names[0].to_owned(), description_key: (*help).to_owned() });
+            }
+        }
     }
 
     /// An event; or the failure of another run of it, which this one is told of.

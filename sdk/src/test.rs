@@ -24,12 +24,12 @@ use std::marker::PhantomData;
 
 use serde_json::value::RawValue;
 
+use crate::api::Json;
 use crate::bindings::botyard::http::client as wit;
 use crate::bindings::botyard::schedule::timers::{Entry, Owner, Rule};
 use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
 use crate::bindings::exports::botyard::plugin::handler::{Failure, Filter};
 use crate::host::{Made, World, with};
-use crate::api::Json;
 use crate::update::member;
 use crate::{Album, BroadcastStatus, Error, Event, Handled, Plugin, Recipients, Timer, Update, Value, http, json};
 

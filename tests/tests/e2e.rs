@@ -21,6 +21,7 @@ mod e2e {
     mod operator;
     mod reload;
     mod replace;
+    mod routes;
     mod sending;
     mod start;
     mod support;

@@ -198,7 +198,11 @@ impl Report {
         }));
         let mut text = table(&rows);
         for plugin in &self.plugins {
-            for warning in plugin.summary.iter().flat_map(|summary| &summary.warnings) {
+            let Some(summary) = &plugin.summary else { continue };
+            if !summary.answers_to.is_empty() {
+                text += &format!("        plugin {} answers to: {}\n", plugin.name, summary.answers_to.join("; "));
+            }
+            for warning in &summary.warnings {
                 text += &format!("        plugin {}: {warning}\n", plugin.name);
             }
         }

@@ -19,6 +19,8 @@ pub(super) struct Summary {
     pub(super) bytes: u64,
     /// What its author or operator should look at.
     pub(super) warnings: Vec<String>,
+    /// Its filters, in words.
+    pub(super) answers_to: Vec<String>,
 }
 
 /// Starts the engine when the first plugin is there to be loaded.
@@ -50,7 +52,8 @@ impl Inspector {
         let wasm = plugin::read_file(path).map_err(|error| unreadable(&error))?;
         let plugin = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
         let warnings = plugin.warnings.clone();
-        Ok(Summary { version: plugin.version.to_string(), bytes: wasm.len() as u64, warnings })
+        let answers_to = plugin.manifest.filters.iter().map(ToString::to_string).collect();
+        Ok(Summary { version: plugin.version.to_string(), bytes: wasm.len() as u64, warnings, answers_to })
     }
 
     fn engine(&mut self) -> Result<&Engine, String> {

@@ -1,5 +1,7 @@
 //! What a plugin says of itself, checked and made ready for use.
 
+mod shown;
+
 use std::time::Duration;
 
 use botyard_filter::{Condition, REGEX_TEST};
@@ -131,7 +133,8 @@ impl Manifest {
             return Err(format!("{length} names in one list; at most {MOST_NAMES} are possible"));
         }
         let regex_bytes = REGEX_BYTES.min(ALL_REGEX_BYTES / n_patterns(&manifest.filters).max(1));
-        let condition_bytes: usize = manifest.filters.iter().flat_map(|filter| &filter.condition).map(String::len).sum();
+        let condition_bytes: usize =
+            manifest.filters.iter().flat_map(|filter| &filter.condition).map(String::len).sum();
         if condition_bytes > CONDITION_BYTES {
             return Err(format!("its conditions have {condition_bytes} bytes; at most {CONDITION_BYTES} are possible"));
         }
@@ -184,7 +187,8 @@ impl Manifest {
 
 /// Regular expressions in all filters: as many, or fewer.
 fn n_patterns(filters: &[wire::Filter]) -> usize {
-    let in_condition = |filter: &wire::Filter| filter.condition.as_ref().map_or(0, |text| text.matches(REGEX_TEST).count());
+    let in_condition =
+        |filter: &wire::Filter| filter.condition.as_ref().map_or(0, |text| text.matches(REGEX_TEST).count());
     filters.iter().map(|filter| usize::from(filter.text_regex.is_some()) + in_condition(filter)).sum()
 }
 

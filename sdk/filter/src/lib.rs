@@ -105,9 +105,10 @@ impl Test {
                 subject.text.is_some_and(|text| beginnings.iter().any(|begins| text.starts_with(begins.as_str())))
             }
             Self::TextMatches(regex) => subject.text.is_some_and(|text| regex.is_match(text)),
-            Self::ArgsBegin(beginnings) => subject.args.filter(|args| !args.is_empty()).is_some_and(|args| {
-                beginnings.iter().any(|begins| args.starts_with(begins.as_str()))
-            }),
+            Self::ArgsBegin(beginnings) => subject
+                .args
+                .filter(|args| !args.is_empty())
+                .is_some_and(|args| beginnings.iter().any(|begins| args.starts_with(begins.as_str()))),
         }
     }
 }

@@ -51,7 +51,17 @@ pub enum Error {
 }
 
 const NAMES: [&str; 12] = [
-    "private", "group", "channel", "chat", "topic", "user", "language", "has", "text", "text_begins", REGEX_TEST,
+    "private",
+    "group",
+    "channel",
+    "chat",
+    "topic",
+    "user",
+    "language",
+    "has",
+    "text",
+    "text_begins",
+    REGEX_TEST,
     "args_begin",
 ];
 
@@ -146,7 +156,10 @@ impl<'a> Parser<'a> {
                 Argument::Text(text) => Some(text),
                 Argument::Number(_) => None,
             });
-            texts.collect::<Option<Vec<_>>>().filter(|texts| !texts.is_empty()).ok_or_else(|| wrong("one or more texts"))
+            texts
+                .collect::<Option<Vec<_>>>()
+                .filter(|texts| !texts.is_empty())
+                .ok_or_else(|| wrong("one or more texts"))
         };
         let bare = |arguments: Vec<Argument>, test| if arguments.is_empty() { Ok(test) } else { Err(wrong("nothing")) };
         match name {

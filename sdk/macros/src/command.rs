@@ -11,7 +11,10 @@ use crate::template::{Argument, Template, check_name};
 pub(crate) fn expand(item: TokenStream) -> syn::Result<TokenStream> {
     let input: DeriveInput = syn::parse2(item)?;
     let Data::Enum(data) = &input.data else {
-        return Err(syn::Error::new(input.ident.span(), "commands are the variants of an enum: derive `Command` for one"));
+        return Err(syn::Error::new(
+            input.ident.span(),
+            "commands are the variants of an enum: derive `Command` for one",
+        ));
     };
     if !input.generics.params.is_empty() {
         return Err(syn::Error::new_spanned(&input.generics, "an enum of commands can't be generic"));
@@ -81,7 +84,8 @@ impl<'a> Described<'a> {
                             input.parse::<syn::Token![=]>()?;
                             help = Some(input.parse::<LitStr>()?.value());
                         } else {
-                            let message = format!("unknown argument `{word}`: names in quotes, `help = \"…\"`, `hidden`");
+                            let message =
+                                format!("unknown argument `{word}`: names in quotes, `help = \"…\"`, `hidden`");
                             return Err(syn::Error::new(word.span(), message));
                         }
                     }
@@ -145,7 +149,9 @@ fn check_fields(variant: &Variant, template: &Template, fields: &[&Field]) -> sy
     for Argument { name, is_optional, .. } in &template.arguments {
         match was_optional {
             Some(before) if !is_optional => {
-                return fail(format!("`{name}` would take the place of `{before}`, which may be left out: write it before"));
+                return fail(format!(
+                    "`{name}` would take the place of `{before}`, which may be left out: write it before"
+                ));
             }
             _ => was_optional = is_optional.then_some(name).or(was_optional),
         }
@@ -201,6 +207,9 @@ mod tests {
         assert_eq!(usage("Menu"), "/menu");
         assert_eq!(usage("SetName { name: String }"), "/set_name NAME…");
         assert_eq!(usage("Say { to: String, what: Option<String> }"), "/say TO [WHAT…]");
-        assert_eq!(usage("#[command(\"ban {who} {days?}\", \"b\")] Ban { who: String, days: Option<u8> }"), "/ban WHO [DAYS]");
+        assert_eq!(
+            usage("#[command(\"ban {who} {days?}\", \"b\")] Ban { who: String, days: Option<u8> }"),
+            "/ban WHO [DAYS]"
+        );
     }
 }

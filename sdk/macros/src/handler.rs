@@ -14,7 +14,8 @@ use crate::template::{self, Argument, Template};
 
 /// The attributes that make a handler, in the order in which handlers are tried.
 const ATTRIBUTES: [&str; 13] = [
-    "state", "start", "command", "callback", "content", "message", "text", "album", "on", "timer", "cron", "every", "expired",
+    "state", "start", "command", "callback", "content", "message", "text", "album", "on", "timer", "cron", "every",
+    "expired",
 ];
 
 /// One handler attribute on one function.
@@ -128,7 +129,7 @@ impl Handler {
                 Some(regex) => quote!(Text(::core::option::Option::Some(#regex))),
                 None => quote!(Text(::core::option::Option::None)),
             },
-            "content" => quote!(Content(&[#(#names),*])),
+            "content" => quote!(Kinds(&["message"])),
             "album" => match names.first() {
                 Some(regex) => quote!(Album(::core::option::Option::Some(#regex))),
                 None => quote!(Album(::core::option::Option::None)),
@@ -149,16 +150,7 @@ impl Handler {
                 (state_names(pattern)?, guard)
             }
         };
-        let filter = match &self.arguments.filter {
-            None => quote!(::core::option::Option::None),
-            // Names of filters are found without being imported; those of the module are, too.
-            Some(filter) => quote_spanned!(filter.span()=> ::core::option::Option::Some(|| {
-                #[allow(unused_imports)]
-                use ::botyard_sdk::filter::*;
-                let filter: ::botyard_sdk::filter::Filter = #filter;
-                filter
-            })),
-        };
+        let condition = self.condition();
         let (conditions, run) = (&self.conditions, self.run());
         Ok(quote! {
             #(#conditions)*
@@ -166,11 +158,45 @@ impl Handler {
                 on: ::botyard_sdk::__private::Matcher::#on,
                 states: &[#(#states),*],
                 guard: #guard,
-                filter: #filter,
+                condition: #condition,
                 observe: #observe,
                 run: |ctx| #run,
             }
         })
+    }
+
+    /// What the host is to evaluate. What the attribute itself says is written here, so that only plugins with a filter
+    /// have the code that puts one together.
+    fn condition(&self) -> TokenStream {
+        let Arguments { names, filter, .. } = &self.arguments;
+        let own = match ATTRIBUTES[self.rank] {
+            "content" => Some(("has", quote!(has_one_of(&[#(#names),*])))),
+            "start" => {
+                let prefix = names.first().map_or_else(String::new, LitStr::value);
+                Some(("args_begin", quote!(args_begin(#prefix))))
+            }
+            _ => None,
+        };
+        match (own, filter) {
+            (None, None) => quote!(::core::option::Option::None),
+            // Neither fields nor payloads have anything in them that would have to be escaped.
+            (Some((test, _)), None) => {
+                let values: Vec<_> = names.iter().map(|name| format!("\"{}\"", name.value())).collect();
+                let values = if values.is_empty() { "\"\"".to_owned() } else { values.join(", ") };
+                let text = format!("{test}({values})");
+                quote!(::core::option::Option::Some(|| ::std::string::String::from(#text)))
+            }
+            (own, Some(filter)) => {
+                let own = own.map(|(_, own)| quote!(::botyard_sdk::filter::#own &));
+                // The names of filters are found without being imported; those of the module are, too.
+                quote_spanned!(filter.span()=> ::core::option::Option::Some(|| {
+                    #[allow(unused_imports)]
+                    use ::botyard_sdk::filter::*;
+                    let filter: ::botyard_sdk::filter::Filter = #filter;
+                    (#own filter).into_text()
+                }))
+            }
+        }
     }
 
     /// The call, with all that the handler takes.
@@ -365,8 +391,12 @@ impl Arguments {
             "text" if count > 1 => "one regular expression: `#[text(\"^hi\")]`",
             "content" if count == 0 => "name what the message is made of: `#[content(\"photo\")]`",
             "on" if count == 0 => "name the kind of update: `#[on(\"edited_message\")]`",
-            _ if belongs_to_plugin && self.filter.is_some() => "only updates can be filtered; what else there is, ask in the handler",
-            _ if belongs_to_plugin && self.check.is_some() => "only updates can be checked; what else there is, ask in the handler",
+            _ if belongs_to_plugin && self.filter.is_some() => {
+                "only updates can be filtered; what else there is, ask in the handler"
+            }
+            _ if belongs_to_plugin && self.check.is_some() => {
+                "only updates can be checked; what else there is, ask in the handler"
+            }
             "timer" if count != 1 => "name the timer: `#[timer(\"reminder\")]`",
             "timer" if self.observe || self.state.is_some() => "a timer's handler takes nothing but the name",
             "cron" if count != 1 => "give the times and their zone: `#[cron(\"0 9 * * *\", tz = \"Asia/Tashkent\")]`",
@@ -463,6 +493,9 @@ fn check_name(attribute: &str, literal: &LitStr) -> syn::Result<()> {
             Some(meant) => fail(format!("unknown kind of update `{name}`: did you mean `{meant}`?")),
             None => Ok(()),
         },
+        "content" if !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_') => {
+            fail(format!("`{name}` can't be a field of a message: a-z, 0-9 and _"))
+        }
         "content" => match nearest(&name, &CONTENTS).filter(|_| !CONTENTS.contains(&name.as_str())) {
             Some(meant) => fail(format!("unknown content `{name}`: did you mean `{meant}`?")),
             None => Ok(()),

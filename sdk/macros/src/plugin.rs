@@ -352,7 +352,10 @@ mod tests {
                 "mod m { #[on_error] fn f(ctx: &mut Ctx, e: Error) {} #[on_error] fn g(ctx: &mut Ctx, e: Error) {} }",
                 "one function hears of errors",
             ),
-            ("mod m { #[on_eror] fn f(ctx: &mut Ctx, e: Error) {} #[text] fn g(ctx: &mut Ctx) {} }", "did you mean `on_error`?"),
+            (
+                "mod m { #[on_eror] fn f(ctx: &mut Ctx, e: Error) {} #[text] fn g(ctx: &mut Ctx) {} }",
+                "did you mean `on_error`?",
+            ),
             ("mod m { #[text] async fn f(ctx: &mut Ctx) {} }", "no `async fn`"),
             ("mod m { #[text] fn f<T>(ctx: &mut Ctx) {} }", "can't be generic"),
             ("mod m { #[text(help = \"x\")] fn f(ctx: &mut Ctx) {} }", "only commands take `help`"),

@@ -46,7 +46,10 @@ impl Template {
                     return Err(fail(format!("`{{{}...}}` is all that remains: nothing can follow it", last.name)));
                 }
                 Some(last) if last.is_optional && !argument.is_optional => {
-                    return Err(fail(format!("`{{{name}}}` would take the place of `{{{}?}}`: write it before", last.name)));
+                    return Err(fail(format!(
+                        "`{{{name}}}` would take the place of `{{{}?}}`: write it before",
+                        last.name
+                    )));
                 }
                 _ => {}
             }
