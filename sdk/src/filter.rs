@@ -3,7 +3,6 @@
 //! They stand behind `filter =` in a handler's attribute, where all functions of this module are at hand:
 //!
 //! ```
-//! use botyard_sdk::filter::Filter;
 //! use botyard_sdk::prelude::*;
 //!
 //! #[plugin]
@@ -18,8 +17,8 @@
 //!         ctx.reply("Stopped.");
 //!     }
 //!
-//!     fn owners() -> Filter {
-//!         user([7, 8]) & private()
+//!     fn owners() -> filter::Filter {
+//!         filter::user([7, 8]) & filter::private()
 //!     }
 //! }
 //! # fn main() {}

@@ -93,7 +93,7 @@ pub mod prelude {
     pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
     pub use crate::{
         Album, CallError, ChatTarget, Command, Ctx, Error, File, Handled, Next, OldState, Priority, Run, State, Value,
-        check, json, plugin,
+        check, filter, json, plugin,
     };
     pub use crate::{debug, error, info, t, trace, warn};
 }

@@ -82,10 +82,11 @@ pub struct Table<S: State> {
     pub routes: &'static [Route<S>],
     /// Around the handlers, the outermost first.
     pub around: &'static [Around<S>],
-    pub on_error: Option<fn(&mut Ctx<S>, Error) -> Result<Handled, Error>>,
+    pub on_error: Option<OnError<S>>,
     pub migrate: Option<fn(OldState) -> Result<S, Error>>,
 }
 
+type OnError<S> = fn(&mut Ctx<S>, Error) -> Result<Handled, Error>;
 type Around<S> = fn(&mut Ctx<S>, Next<S>) -> Result<Handled, Error>;
 
 /// What a `#[middleware]` stands around: the next one, or the handlers themselves.

@@ -13,11 +13,12 @@ use crate::store::Tx;
 /// Whether the plugin is to be told. Not where another version may still do better, where the operator wants to look at
 /// crashes, or where the plugin has nothing to do with it.
 pub(super) fn may_recover(version: &Version, error: &RunError) -> bool {
-    let crashed = !matches!(error, RunError::Refused { .. });
-    version.plugin.manifest.recovers
-        && !version.is_on_trial()
-        && !matches!(error, RunError::Host(_))
-        && !(crashed && version.on_crash == OnCrash::Pause)
+    match error {
+        _ if version.is_on_trial() => false,
+        RunError::Host(_) => false,
+        RunError::Refused { .. } => version.plugin.manifest.recovers,
+        _ => version.plugin.manifest.recovers && version.on_crash != OnCrash::Pause,
+    }
 }
 
 impl Context {

@@ -14,7 +14,6 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::sync::{Notify, mpsc};
-use tokio::time::Instant;
 
 use super::album::{Album, Member, Patience};
 use super::breaker::Breaker;
@@ -30,7 +29,7 @@ use crate::backoff;
 use crate::clock::unix_millis;
 use crate::config::OnCrash;
 use crate::domain::{BotId, Conversation, EventLane, PluginName, UpdateView};
-use crate::plugin::{Invocation, Journal, Outbound, Plugin, RunError, RunReport, Verdict};
+use crate::plugin::{Invocation, Journal, Outbound, Plugin, RunError, Verdict};
 use crate::sender::{Sender, is_chat_action};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -292,25 +291,6 @@ impl Context {
             }
             Err(error) => self.recover(version, invocation, report.tx, error).await,
         }
-    }
-
-    /// One run of a plugin, under the eyes of the watchdog.
-    pub(super) async fn run_watched(&self, version: &Version, invocation: &Invocation, tx: Tx) -> RunReport {
-        let plugin = &version.plugin;
-        let began = Instant::now();
-        let run = Run {
-            plugin: plugin.name.clone(),
-            version: plugin.version.to_string(),
-            conversation: invocation.conversation,
-            began,
-            due: began + plugin.limits().time,
-        };
-        self.claims.set_run(invocation.id, Some(run));
-        let report = plugin.run(invocation, tx, self.outbound.clone()).await;
-        self.claims.set_run(invocation.id, None);
-        metrics::histogram!("botyard_run_cpu_seconds", "plugin" => plugin.name.as_str().to_owned())
-            .record(report.cpu.as_secs_f64());
-        report
     }
 
     /// The commit, with what is to be told to the sender and the timers once it is durable. Chat actions are told of, but

@@ -209,7 +209,9 @@ impl Handler {
         }
         let check = self.arguments.check.as_ref().map(|check| {
             quote_spanned! {check.span()=>
-                if !::botyard_sdk::__private::Checked::checked((#check)(&*ctx))? {
+                let check = #check;
+                #[allow(clippy::redundant_closure_call)]
+                if !::botyard_sdk::__private::Checked::checked(check(&*ctx))? {
                     return ::core::result::Result::Ok(::botyard_sdk::Handled::Pass);
                 }
             }
