@@ -22,6 +22,7 @@
 //! - [`macro@plugin`]: the attributes for handlers, and what a manifest holds.
 //! - [`Ctx`] and [`Run`]: all a handler can read and do.
 //! - [`api`]: the whole Bot API, typed.
+//! - [`extract`], [`Command`], [`filter`], [`check`], [`link`]: what handlers are given, and what they answer to.
 //! - [`State`]: conversations that remember where they are.
 //! - [`http`]: requests to other servers.
 //! - [`media`], [`File`], [`Run::download`]: photos, documents and albums; files that came.
@@ -49,23 +50,29 @@ mod state;
 mod update;
 
 pub mod api;
+pub mod check;
+pub mod command;
+pub mod extract;
+pub mod filter;
 pub mod format;
 pub mod http;
 pub mod i18n;
 pub mod keyboard;
+pub mod link;
 pub mod log;
 pub mod media;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;
 
-pub use botyard_sdk_macros::{State, plugin};
+pub use botyard_sdk_macros::{Command, State, plugin};
+pub use command::Command;
 pub use ctx::{
     Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, JobError, JobStatus, Message, QueuedJob, Recipients,
     Recurring, Run, Scope, SetTimer, Storage,
 };
 pub use error::{CallError, Error, Refusal};
 pub use file::{Download, File, FileWriter, Received};
-pub use plugin::{Handled, Plugin, Returned};
+pub use plugin::{Handled, Next, Plugin, Returned};
 pub use serde_json::{Value, json};
 pub use state::{NoState, OldState, State};
 pub use update::User;
@@ -85,8 +92,8 @@ pub mod prelude {
     pub use crate::keyboard::{AskReply, Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard, Style};
     pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
     pub use crate::{
-        Album, CallError, ChatTarget, Ctx, Error, File, Handled, JobError, OldState, Priority, Run, State, Value, json,
-        plugin,
+        Album, CallError, ChatTarget, Command, Ctx, Error, File, Handled, JobError, Next, OldState, Priority, Run,
+        State, Value, check, filter, json, plugin,
     };
     pub use crate::{debug, error, info, t, trace, warn};
 }
@@ -98,6 +105,8 @@ pub mod __private {
     pub use crate::bindings::botyard::types::types::{Invocation, State as Stored};
     pub use crate::bindings::export_plugin;
     pub use crate::bindings::exports::botyard::plugin::handler::Manifest;
+    pub use crate::check::Checked;
+    pub use crate::command::{CommandInfo, Words, extract as extract_command, misfit};
     pub use crate::plugin::{Every, Matcher, Route, Table, Text};
     pub use serde;
 }
