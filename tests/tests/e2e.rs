@@ -27,6 +27,7 @@ mod e2e {
     mod reload;
     mod replace;
     mod replays;
+    mod routes;
     mod sending;
     mod start;
     mod state;

@@ -63,6 +63,8 @@ pub struct Invocation {
     pub on_trial: bool,
     /// What it asks outside is written down there, or answered from there.
     pub tape: Option<Tape>,
+    /// A run of the plugin for this event has just failed: it may settle the event all the same.
+    pub failed: Option<wire::Failure>,
 }
 
 impl Invocation {
@@ -278,6 +280,7 @@ impl Plugin {
             key: invocation.conversation.into(),
             matched: invocation.matched.clone(),
             event,
+            failed: invocation.failed.clone(),
         };
         let mut store = self.engine.store(host);
         let guard = Guard::of(&store);
