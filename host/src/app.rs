@@ -8,6 +8,7 @@
 mod bot;
 mod bots;
 mod identity;
+mod inside;
 mod intake;
 mod lease;
 mod live;

@@ -25,12 +25,14 @@ mod note;
 mod offer;
 mod own;
 mod record;
+mod recover;
 mod rehearse;
 mod routes;
 mod run;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod trace;
 mod trial;
 
 use std::cmp::Reverse;
@@ -54,11 +56,12 @@ use crate::store::{self, Store};
 use crate::whose;
 
 pub use self::effects::{Broadcast, Call, Change, Effects, Job, Timer};
-pub use self::explain::{Explained, describe};
+pub use self::explain::Explained;
 pub use self::note::{Note, Row, Said, What};
 pub use self::record::{FORM, Line, Notes, Recorder, write};
 pub use self::rehearse::{Played, Rehearsal, Scene};
 pub use self::routes::{Entry, Routes};
+pub use self::trace::Ring as TraceRing;
 pub use self::trial::Trial;
 
 /// What whoever owns the plugins should know, or see to.
@@ -190,6 +193,7 @@ impl Dispatcher {
             stale_button_reply: settings.stale_button_reply,
             unsealed_buttons: settings.unsealed_buttons,
             expiry: Arc::default(),
+            traces: trace::Traces::default(),
         };
         let dispatcher = Self {
             context: Arc::new(context),

@@ -34,7 +34,7 @@ mod tests;
 mod version;
 
 pub use allowance::Queued;
-pub use bindings::botyard::types::types::{Album, Command, Event, Job, State, Timer, Update};
+pub use bindings::botyard::types::types::{Album, Command, Event, Failure, Job, State, Timer, Update};
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::{LARGEST, read_file};
 pub use grants::{Broadcasting, Grants};

@@ -18,6 +18,7 @@ mod faults;
 mod files;
 mod http;
 mod hub;
+mod insight;
 mod model;
 mod page;
 mod params;
@@ -51,6 +52,7 @@ pub use cast::{ALICE, BOTIR, CHANNEL, CHIARA, DIEGO, FORUM, GROUP, NOOR};
 pub use error::Error;
 pub use faults::{Action, Fault, Rule};
 pub use files::Uploaded;
+pub use insight::Insight;
 pub use model::{Chat, ChatKind, Entity, Message, Sender, Topic, User};
 pub use people::{Done, MoveNote, Say};
 pub use queries::Query;
@@ -78,13 +80,13 @@ pub struct SimulatorSettings {
     pub messages_per_chat: usize,
     /// Slow down polls that repeat an offset within three seconds, as Telegram does.
     pub throttle_polls: bool,
-    /// Whoever puts the simulated clock ahead moves this process's clock along: for the bot that runs in it.
-    pub moves_clock: bool,
     /// Play a local server, run with `--local`: it takes files of up to 2,000 MB, and `getFile` puts them here and answers
     /// with their paths.
     pub local_files: Option<PathBuf>,
     /// How long a second takes in the pauses between deliveries to a webhook: less, for tests.
     pub webhook_second: Duration,
+    /// Whoever puts the simulated clock ahead moves this process's clock along: for the bot that runs in it.
+    pub moves_clock: bool,
 }
 
 impl fmt::Debug for SimulatorSettings {
@@ -111,9 +113,9 @@ impl Default for SimulatorSettings {
             queue_limit: limits.queue,
             messages_per_chat: limits.messages_per_chat,
             throttle_polls: limits.throttle_polls,
-            moves_clock: false,
             local_files: limits.local_files,
             webhook_second: limits.webhook_second,
+            moves_clock: false,
         }
     }
 }
@@ -245,7 +247,7 @@ impl Simulator {
 
     /// A user types an inline query.
     pub fn user_asks_inline(&self, user: i64, query: &str) -> Result<Done, Error> {
-        people::ask_inline(&mut self.hub().world(), user, query)
+        people::inline::ask(&mut self.hub().world(), user, query, None)
     }
 
     /// A user blocks the bot, or throws it out of a group; or takes it back.

@@ -36,7 +36,9 @@ typedef struct {
     string raw;
 } update;
 
-enum { EVENT_UPDATE, EVENT_ALBUM, EVENT_TIMER, EVENT_EXPIRED, EVENT_OTHER };
+enum { EVENT_UPDATE, EVENT_ALBUM, EVENT_TIMER, EVENT_JOB, EVENT_EXPIRED, EVENT_OTHER };
+
+typedef struct { string message; bool retry; } failure;
 
 typedef struct {
     uint64_t id;
@@ -46,6 +48,7 @@ typedef struct {
     struct { const uint32_t *at; size_t length; } matched;
     uint8_t event;
     update update; /* where `event` is EVENT_UPDATE; the largest of the cases */
+    struct { bool some; failure value; } failed;
 } invocation;
 
 /* botyard:plugin/handler */
@@ -55,6 +58,7 @@ typedef struct {
     option_string callback_prefix, text_regex;
     bool plain_text;
     list_string states;
+    option_string condition;
     bool observe;
 } filter;
 
@@ -69,7 +73,7 @@ typedef struct {
     struct { const void *at; size_t length; } catalogs;
     list_string methods, http;
     struct { const void *at; size_t length; } schedules;
-    bool expired;
+    bool expired, recovers;
 } manifest;
 
 enum { OK, ERR };
@@ -80,7 +84,7 @@ typedef struct {
     uint8_t result;
     union {
         uint8_t verdict;
-        struct { string message; bool retry; } failure;
+        failure failure;
     };
 } outcome;
 

@@ -124,13 +124,15 @@ pub struct Run {
     /// The first effect that could not be asked for, where its caller could not be told.
     failure: RefCell<Option<Error>>,
     random: Cell<u64>,
+    /// What the payload begins with that the handler under way answers to.
+    start_prefix: Cell<&'static str>,
 }
 
 /// The event.
 impl Run {
     fn new(invocation: Invocation) -> Self {
         let random = Cell::new(invocation.seed);
-        Self { invocation, failure: RefCell::new(None), random }
+        Self { invocation, failure: RefCell::new(None), random, start_prefix: Cell::new("") }
     }
 
     /// What happened.
@@ -300,8 +302,16 @@ impl Run {
     }
 
     /// The update's own object, read where it lies.
-    fn object(&self) -> Option<Json> {
+    pub(crate) fn object(&self) -> Option<Json> {
         Json::from(self.raw()).get(self.update_parts().map_or(self.kind(), |update| &update.kind))
+    }
+
+    pub(crate) fn start_prefix(&self) -> &'static str {
+        self.start_prefix.get()
+    }
+
+    pub(crate) fn set_start_prefix(&self, prefix: &'static str) {
+        self.start_prefix.set(prefix);
     }
 
     /// The filters of the manifest that the event matches.

@@ -22,11 +22,15 @@
 
 use std::marker::PhantomData;
 
+use serde_json::value::RawValue;
+
+use crate::api::Json;
 use crate::bindings::botyard::http::client as wit;
 use crate::bindings::botyard::schedule::timers::{Entry, Owner, Rule};
 use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
-use crate::bindings::exports::botyard::plugin::handler::Filter;
+use crate::bindings::exports::botyard::plugin::handler::{Failure, Filter};
 use crate::host::{Made, Queued, World, with};
+use crate::update::member;
 use crate::{Album, BroadcastStatus, Error, Event, Handled, Job, Plugin, Recipients, Timer, Update, Value, http, json};
 
 /// When every run takes place, in unix milliseconds.
@@ -39,6 +43,8 @@ pub struct Bot<P> {
     pub first_name: String,
     /// The user's language.
     pub locale: String,
+    /// The next runs are the last attempt: `#[on_error]` is told that no other will follow.
+    pub last_attempt: bool,
     events: u64,
     /// The inline keyboards that the user sees, the newest last; those that are gone are null.
     keyboards: Vec<Value>,
@@ -52,6 +58,8 @@ pub struct Bot<P> {
 pub struct Outcome {
     /// The verdict, or why the run failed.
     pub result: Result<Handled, Error>,
+    /// Why a run failed in whose place `#[on_error]` has answered: the rest here is of its run.
+    pub recovered: Option<Error>,
     /// The calls of the Bot API, queued and direct, in order: method and parameters.
     pub calls: Vec<(String, Value)>,
     /// The files it made, in order.
@@ -112,6 +120,18 @@ impl Sent {
 }
 
 impl Outcome {
+    fn copy(&self) -> Self {
+        Self {
+            result: self.result.clone(),
+            recovered: self.recovered.clone(),
+            calls: self.calls.clone(),
+            files: self.files.clone(),
+            broadcasts: self.broadcasts.clone(),
+            requests: self.requests.clone(),
+            log: self.log.clone(),
+        }
+    }
+
     /// The `text` of every call that has one.
     #[must_use]
     pub fn texts(&self) -> Vec<&str> {
@@ -127,8 +147,16 @@ impl<P: Plugin> Bot<P> {
     #[expect(clippy::new_without_default, reason = "a bot is begun by name")]
     pub fn new() -> Self {
         let (first_name, locale) = ("Alice".to_owned(), "en".to_owned());
-        let (keyboards, pressed) = (Vec::new(), 0);
-        Self { world: World::default(), first_name, locale, events: 0, keyboards, pressed, plugin: PhantomData }
+        Self {
+            world: World::default(),
+            first_name,
+            locale,
+            last_attempt: false,
+            events: 0,
+            keyboards: Vec::new(),
+            pressed: 0,
+            plugin: PhantomData,
+        }
     }
 
     /// Gives the plugin a configuration.
@@ -289,8 +317,13 @@ impl<P: Plugin> Bot<P> {
     /// assert_eq!(bot.receive("chat_join_request", request).calls[0].0, "approveChatJoinRequest");
     /// # }
     /// ```
+    #[expect(clippy::needless_pass_by_value, reason = "what is made for it with `json!` is given away")]
     pub fn receive(&mut self, kind: &str, body: Value) -> Outcome {
-        let message = if body["message"].is_object() { &body["message"] } else { &body };
+        self.run(Event::Update(self.received(kind, &body)))
+    }
+
+    fn received(&self, kind: &str, body: &Value) -> Update {
+        let message = if body["message"].is_object() { &body["message"] } else { body };
         let user = [&body["from"], &body["user"]].into_iter().find_map(|user| user["id"].as_i64());
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let said = text(&body["text"]).or_else(|| text(&body["caption"]));
@@ -301,9 +334,10 @@ impl<P: Plugin> Bot<P> {
             message_id: message["message_id"].as_i64(),
             user_id: user,
             callback_data: text(&body["data"]),
-            ..self.update(kind, &body)
+            locale: text(&body["from"]["language_code"]).unwrap_or_else(|| self.locale.clone()),
+            ..self.update(kind, body)
         };
-        self.run(Event::Update(Update { command: said.as_deref().and_then(command), text: said, ..parts }))
+        Update { command: said.as_deref().and_then(command), text: said, ..parts }
     }
 
     /// What the next direct call is answered with: calls that find no answer get `true`.
@@ -446,6 +480,7 @@ impl<P: Plugin> Bot<P> {
         let (observing, taking) = self.matched(&event);
         let mut outcome = Outcome {
             result: Ok(Handled::Pass),
+            recovered: None,
             calls: Vec::new(),
             files: Vec::new(),
             broadcasts: Vec::new(),
@@ -453,25 +488,51 @@ impl<P: Plugin> Bot<P> {
             log: Vec::new(),
         };
         if !observing.is_empty() {
-            self.run_once(conversation, event.clone(), attempt, observing, &mut outcome);
+            self.run_once(conversation, event.clone(), (attempt, None), observing, &mut outcome);
         }
         let is_own = matches!(event, Event::Timer(_) | Event::Job(_) | Event::Expired(_));
-        if outcome.result.is_ok() && (!taking.is_empty() || is_own) {
-            self.run_once(conversation, event, attempt, taking, &mut outcome);
+        if outcome.result.is_err() {
+            return outcome;
         }
-        if outcome.result.is_ok() {
+        if taking.is_empty() && !is_own {
             self.look_at_keyboards(&outcome);
+            return outcome;
         }
-        outcome
+        let observed = outcome.copy();
+        self.run_once(conversation, event.clone(), (attempt, None), taking.clone(), &mut outcome);
+        let Some(error) = outcome.result.clone().err().filter(|_| P::describe().recovers) else {
+            if outcome.result.is_ok() {
+                self.look_at_keyboards(&outcome);
+            }
+            return outcome;
+        };
+        // What the failed run asked for is dropped.
+        let mut recovered = Outcome { recovered: Some(error.clone()), ..observed };
+        let failed = Failure { message: error.to_string(), retry: error.retries() && !self.last_attempt };
+        self.run_once(conversation, event, (attempt, Some(failed)), taking, &mut recovered);
+        if recovered.result != Ok(Handled::Done) {
+            return outcome;
+        }
+        self.look_at_keyboards(&recovered);
+        recovered
     }
 
-    fn run_once(&mut self, conversation: bool, event: Event, attempt: u32, matched: Vec<u32>, outcome: &mut Outcome) {
+    /// `attempt` is its number, and the failure of it that the run is told of.
+    fn run_once(
+        &mut self,
+        conversation: bool,
+        event: Event,
+        attempt: (u32, Option<Failure>),
+        matched: Vec<u32>,
+        outcome: &mut Outcome,
+    ) {
         let before = std::mem::take(&mut self.world);
         with(|world| *world = before.clone());
-        let id = conversation.then_some(Self::CHAT);
-        let key = StateKey { chat_id: id, user_id: id, thread_id: None };
+        let of = conversation.then_some(Self::CHAT);
+        let key = StateKey { chat_id: of, user_id: of, thread_id: None };
         let seed = self.events;
-        outcome.result = P::handle(Invocation { id: self.events, attempt, now: NOW, seed, key, matched, event });
+        let (id, (attempt, failed)) = (self.events, attempt);
+        outcome.result = P::handle(Invocation { id, attempt, now: NOW, seed, key, matched, event, failed });
         let mut after = with(std::mem::take);
         let calls = std::mem::take(&mut after.calls).into_iter();
         let begun = after.broadcasts.iter().filter(|(id, _)| !before.broadcasts.contains_key(id));
@@ -550,4 +611,63 @@ fn matches(filter: &Filter, update: &Update) -> bool {
             .callback_prefix
             .as_deref()
             .is_none_or(|prefix| update.callback_data.as_deref().is_some_and(|data| data.starts_with(prefix)))
+        && filter.condition.as_deref().is_none_or(|condition| holds(condition, update))
+}
+
+/// What the host decides with the same code.
+fn holds(condition: &str, update: &Update) -> bool {
+    let condition = botyard_filter::Condition::parse(condition, 512 << 10);
+    let condition = condition.unwrap_or_else(|error| panic!("the host would not take this filter: {error}"));
+    // An album's messages are messages.
+    let content = ["message", &update.kind].into_iter().find_map(|kind| member::<&RawValue>(&update.raw, kind));
+    let content = content.map_or("", RawValue::get);
+    let language = crate::User::of(&Json::from(content)).language_code;
+    condition.holds(&botyard_filter::Subject {
+        chat: update.chat_id,
+        chat_type: update.chat_type.as_deref(),
+        topic: update.thread_id,
+        user: update.user_id,
+        language: language.as_deref(),
+        text: update.text.as_deref(),
+        args: update.command.as_ref().map(|command| &*command.args),
+        content,
+        fields: Default::default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    #[derive(serde::Deserialize)]
+    struct Case {
+        about: String,
+        kind: String,
+        body: Value,
+        #[serde(rename = "true")]
+        holds: Vec<String>,
+        #[serde(rename = "false")]
+        fails: Vec<String>,
+    }
+
+    #[plugin]
+    mod quiet {
+        #[text]
+        fn nothing(_ctx: &mut Ctx) {}
+    }
+
+    /// The host goes through the same table.
+    #[test]
+    fn conditions_are_true_of_what_they_say() {
+        let cases: Vec<Case> = serde_json::from_str(include_str!("../filter/cases.json")).unwrap();
+        for Case { about, kind, body, holds: holding, fails } in cases {
+            let update = Bot::<quiet::Plugin>::new().received(&kind, &body);
+            for (conditions, expected) in [(holding, true), (fails, false)] {
+                for condition in conditions {
+                    assert_eq!(holds(&condition, &update), expected, "{about}: {condition}");
+                }
+            }
+        }
+    }
 }

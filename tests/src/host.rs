@@ -21,6 +21,7 @@ pub struct Host {
     folder: TempDir,
     admin: SocketAddr,
     webhook: Option<SocketAddr>,
+    simulator: Option<SocketAddr>,
     child: Option<Child>,
 }
 
@@ -38,6 +39,7 @@ pub struct HostBuilder {
     bot: String,
     intake: String,
     webhook: Option<SocketAddr>,
+    simulator: Option<SocketAddr>,
     plugins: String,
     sections: String,
     limits: String,
@@ -52,6 +54,7 @@ impl HostBuilder {
             bot: String::new(),
             intake: "poll_timeout = \"5s\"\n".to_owned(),
             webhook: None,
+            simulator: None,
             plugins: String::new(),
             sections: String::new(),
             limits: "overall_per_second = 0\nchat_per_second = 0\ngroup_per_minute = 0\nbulk_per_second = 0\n"
@@ -89,6 +92,16 @@ impl HostBuilder {
         self
     }
 
+    /// Plays Telegram itself, at [`Host::page`].
+    ///
+    /// # Panics
+    /// When there is no free port.
+    #[must_use]
+    pub fn simulator(mut self) -> Self {
+        self.simulator = Some(free_port());
+        self
+    }
+
     /// Adds whole sections, in TOML.
     #[must_use]
     pub fn sections(mut self, toml: &str) -> Self {
@@ -111,13 +124,13 @@ impl HostBuilder {
     pub fn start(self) -> Host {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let port = free_port();
-        let Self { api_base, bot, intake, webhook, plugins, sections, limits } = self;
+        let Self { api_base, bot, intake, webhook, simulator, plugins, sections, limits } = self;
         let config = format!(
             "[bot]\ntoken = {{ env = \"TEST_TOKEN\" }}\napi_base = \"{api_base}\"\n{bot}\n[intake]\n{intake}\
              [send]\n{limits}\n[admin]\nlisten = \"{port}\"\n{sections}\n{plugins}"
         );
         std::fs::write(folder.path().join("bot.toml"), config).expect("the folder is writable");
-        let mut host = Host { folder, admin: port, webhook, child: None };
+        let mut host = Host { folder, admin: port, webhook, simulator, child: None };
         host.start();
         host
     }
@@ -156,9 +169,11 @@ impl Host {
 
     fn spawn(&self, more: &[&str]) -> Child {
         let log = File::options().append(true).create(true).open(self.log_file()).expect("the folder is writable");
+        let simulator = self.simulator.map(|address| format!("--simulator={address}"));
         Command::new(build::host())
             .args(["run", "--config"])
             .arg(self.config_file())
+            .args(simulator)
             .args(more)
             .env("TEST_TOKEN", TOKEN)
             .env("TEST_WEBHOOK_SECRET", WEBHOOK_SECRET)
@@ -169,6 +184,15 @@ impl Host {
             .stderr(log)
             .spawn()
             .expect("the host starts")
+    }
+
+    /// Where the page of its own simulator is.
+    ///
+    /// # Panics
+    /// When it has none.
+    #[must_use]
+    pub fn page(&self) -> String {
+        format!("http://{}/", self.simulator.expect("it was built with one"))
     }
 
     /// `kill -9`

@@ -23,9 +23,11 @@ mod e2e {
     mod load;
     mod misbehaviour;
     mod operator;
+    mod playground;
     mod reload;
     mod replace;
     mod replays;
+    mod routes;
     mod sending;
     mod start;
     mod state;

@@ -47,6 +47,7 @@ With names of steps it runs only those.
   test      unit and end-to-end tests
   chats     the conversation scripts of the example plugins (plugins/*/*.chat), with `botyard test`
   demo      the conversation of `cargo xtask demo --check` (slow)
+  browser   the playground in a Chromium, when there is one, or in the one named in BOTYARD_BROWSER (slow)
   deny      licences and advisories of the dependencies, when cargo-deny is installed (slow)
 
   --fast            leaves out the slow ones

@@ -19,7 +19,7 @@ struct Step {
     work: fn(Option<Source>) -> Result<()>,
 }
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step { name: "tidy", what: "layout, layering, forgotten notes", slow: false, work: |_| tidy::check() },
     Step { name: "format", what: "rustfmt", slow: false, work: |_| format() },
     Step {
@@ -44,6 +44,7 @@ const STEPS: [Step; 10] = [
         slow: true,
         work: |_| demo::check(),
     },
+    Step { name: "browser", what: "the playground in a real browser", slow: true, work: |_| browser() },
     Step { name: "deny", what: "licences and advisories of the dependencies", slow: true, work: |_| deny() },
 ];
 
@@ -91,6 +92,22 @@ fn docs() -> Result<()> {
 
 fn tests() -> Result<()> {
     run_command("`cargo test`", cargo().args(["test", "--workspace"]))
+}
+
+/// The programs that the page is tested with, by the names that distributions give them.
+const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+fn browser() -> Result<()> {
+    let named = std::env::var("BOTYARD_BROWSER").ok().filter(|program| !program.is_empty());
+    let works = |program: &str| output_of(Command::new(program).arg("--version")).is_some();
+    let Some(program) = named.or_else(|| BROWSERS.iter().find(|name| works(name)).map(|name| (*name).to_owned()))
+    else {
+        println!("    skipped: there is no Chromium here (`apt-get install chromium`, or name one in BOTYARD_BROWSER)");
+        return Ok(());
+    };
+    let mut command = cargo();
+    command.args(["test", "-p", "botyard-tests", "--test", "browser"]).env("BOTYARD_BROWSER", program);
+    run_command("the playground's test", &mut command)
 }
 
 fn deny() -> Result<()> {

@@ -36,6 +36,7 @@ const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_broadcast_waiting", Gauge, "Recipients of broadcasts that are still to be sent to"),
     ("botyard_broadcasts", Gauge, "Broadcasts that have not ended, by state"),
     ("botyard_build_info", Gauge, "Always 1; the version is a label"),
+    ("botyard_buttons_refused_total", Counter, "Pressed buttons that led nowhere, by reason"),
     (
         "botyard_callbacks_acknowledged_total",
         Counter,
@@ -117,6 +118,11 @@ const ALL: &[(&str, Kind, &str)] = &[
         "Time from a request to the webhook to its 200, by when the update is on disk",
     ),
     ("botyard_webhook_sets_total", Counter, "Times that the webhook was set at Telegram"),
+    (
+        "botyard_recovered_total",
+        Counter,
+        "Failed runs whose plugin has settled the event all the same, in its `#[on_error]`",
+    ),
     ("botyard_watchdog_total", Counter, "Runs that hung far beyond their time limit, by outcome: ended, or given up"),
 ];
 

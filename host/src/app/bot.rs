@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use super::intake::Origin;
 use super::live::{self, Live, Watch};
 use super::versions::Versions;
-use super::{Replaced, Shared, identity, menu, simulated_token, stopped, token};
+use super::{Replaced, Shared, identity, inside, menu, simulated_token, stopped, token};
 use crate::admin::{Readiness, Served};
 use crate::chats::Chats;
 use crate::config::{AllowedUpdates, Config};
@@ -67,14 +67,14 @@ impl Bot {
         stop: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
         if let Some(played) = &self.shared.options.played {
-            let api_base = played.simulator.api_base();
-            return self.run_at(Some(api_base), config, configs, stop).await;
+            let simulator = played.simulator.clone();
+            return self.run_at(Some(&simulator), config, configs, stop).await;
         }
         let Some(listen) = self.shared.options.simulator else {
             return self.run_at(None, config, configs, stop).await;
         };
         let simulator = start_simulator(listen, &config).await?;
-        let ran = self.run_at(Some(simulator.api_base()), config, configs, stop).await;
+        let ran = self.run_at(Some(&simulator), config, configs, stop).await;
         let saved = simulator.stop().await;
         ran?;
         saved.context("could not save what the simulator holds")
@@ -82,7 +82,7 @@ impl Bot {
 
     async fn run_at(
         self,
-        simulator: Option<String>,
+        simulator: Option<&Simulator>,
         config: Config,
         configs: watch::Receiver<Config>,
         mut stop: watch::Receiver<bool>,
@@ -91,7 +91,7 @@ impl Bot {
         let watch = Watch::begin(live::watched_paths(&config)).await;
         let lock = Lock::read(&config.file);
         let is_simulated = simulator.is_some();
-        let api_base = simulator.unwrap_or_else(|| config.bot.api_base.clone());
+        let api_base = simulator.map_or_else(|| config.bot.api_base.clone(), Simulator::api_base);
         let token = token(&config, is_simulated)?;
         let client = Arc::new(Client::new(&api_base, token.clone())?);
         let origin = Origin { access: Access { api_base, token }, is_simulated, take_over: shared.options.take_over };
@@ -139,6 +139,9 @@ impl Bot {
                 album_wait: config.dispatch.album_wait,
             },
         );
+        if let Some(simulator) = simulator {
+            inside::show(simulator, &dispatcher, &store, bot);
+        }
         let (allowed_updates, allowed) = watch::channel(allowed_updates(&config, &dispatcher.routes()));
         let (status, heard) = watch::channel(Status::default());
         let (intake, settings) = watch::channel(origin.settings(&config));

@@ -22,6 +22,8 @@ pub(super) struct Summary {
     pub(super) state_version: u32,
     /// What its author or operator should look at.
     pub(super) warnings: Vec<String>,
+    /// Its filters, in words.
+    pub(super) answers_to: Vec<String>,
 }
 
 /// Starts the engine when the first plugin is there to be loaded.
@@ -97,6 +99,7 @@ fn summary(wasm: &[u8], plugin: &plugin::Plugin) -> Summary {
         bytes: wasm.len() as u64,
         state_version: plugin.manifest.state_version,
         warnings: plugin.warnings.clone(),
+        answers_to: plugin.manifest.filters.iter().map(ToString::to_string).collect(),
     }
 }
 

@@ -44,6 +44,9 @@ pub struct Note {
     pub asked: Vec<Asked>,
     /// What it said.
     pub verdict: Said,
+    /// Why a first run failed, in whose place it has answered. What both asked and used up is counted together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered: Option<String>,
     /// What it wants to be done.
     pub effects: Effects,
     /// Microseconds on a processor.
@@ -276,6 +279,7 @@ impl Note {
             before: rows.map(|(key, value)| Row::of(key, value, bot, name, &conversation)).collect(),
             asked: ran.asked,
             verdict: ran.verdict,
+            recovered: ran.recovered,
             effects: ran.effects,
             cpu: ran.cpu,
             failed: None,
@@ -297,6 +301,7 @@ fn is_told(key: &[u8], bot: BotId) -> bool {
 pub(super) struct Ran {
     pub(super) asked: Vec<Asked>,
     pub(super) verdict: Said,
+    pub(super) recovered: Option<String>,
     pub(super) effects: Effects,
     pub(super) cpu: u64,
 }
@@ -326,6 +331,7 @@ pub(super) mod tests {
             before: Vec::new(),
             asked: Vec::new(),
             verdict: Said::Done,
+            recovered: None,
             effects: Effects::default(),
             cpu: 9,
             failed: None,

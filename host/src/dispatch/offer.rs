@@ -52,6 +52,7 @@ impl Context {
             journal: self.journal(head.number, false),
             on_trial: false,
             tape: None,
+            failed: None,
             matched: Vec::new(),
             event: plugin::Event::Other((String::new(), String::new())),
         };

@@ -13,10 +13,11 @@ use tokio::sync::mpsc;
 
 use super::effects::Effects;
 use super::note::{Note, Ran};
+use super::routes::Version;
 use super::run::Context;
 use crate::config::redaction::redact;
 use crate::domain::PluginName;
-use crate::plugin::{Invocation, Plugin, RunReport, Tape};
+use crate::plugin::{Invocation, RunReport, Tape};
 use crate::store::Savepoint;
 
 /// Lines that wait for a listener.
@@ -179,10 +180,11 @@ impl Context {
     pub(super) fn take_note(
         &self,
         invocation: &mut Invocation,
-        plugin: &Plugin,
+        Version { plugin, .. }: &Version,
         observes: bool,
         begun: Savepoint,
         report: &RunReport,
+        recovered: Option<String>,
     ) {
         let Some(tape) = invocation.tape.take() else { return };
         let seen: BTreeMap<&[u8], &[u8]> = report.tx.seen().collect();
@@ -192,6 +194,7 @@ impl Context {
         let ran = Ran {
             asked: tape.recorded(),
             verdict: (&report.result).into(),
+            recovered,
             effects: Effects::of(&ops, bot, &plugin.name, conversation, now, known),
             cpu: u64::try_from(report.cpu.as_micros()).unwrap_or(u64::MAX),
         };

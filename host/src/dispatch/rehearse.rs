@@ -120,6 +120,7 @@ impl Context {
             journal: Journal::default(),
             on_trial: false,
             tape: None,
+            failed: None,
             matched: Vec::new(),
             event: plugin::Event::Job(plugin::Job {
                 id: *id,

@@ -61,6 +61,8 @@ pub(super) struct Host {
     http: HttpClient,
     /// Bytes of log text that are left.
     log_left: u64,
+    /// What was logged.
+    pub(super) lines: Vec<String>,
 }
 
 /// The state of one run.
@@ -125,7 +127,17 @@ impl Host {
     /// For a plugin that describes itself: without access to anything.
     pub(super) fn describing(context: Arc<Context>, meter: Arc<Meter>, http: HttpClient) -> Self {
         let (budget, log_left) = (context.limits.budget(), context.limits.log);
-        Self { memory: MemoryGuard::new(budget.memory), log_left, meter, budget, run: None, panic: None, http, context }
+        Self {
+            memory: MemoryGuard::new(budget.memory),
+            log_left,
+            lines: Vec::new(),
+            meter,
+            budget,
+            run: None,
+            panic: None,
+            http,
+            context,
+        }
     }
 
     /// For one run.

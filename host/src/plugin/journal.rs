@@ -39,10 +39,23 @@ struct Entry<A> {
 #[derive(Debug, Default)]
 pub(super) struct Cursor(Vec<usize>);
 
+/// A call in words: method, parameters, and the answer where there is one.
+pub(in crate::plugin) type Told = (String, String, Option<Result<String, String>>);
+
 impl Journal {
     /// True if a call of the Bot API that was answered is such a one.
     pub fn any_call(&self, is: impl Fn(&str, &str, &Result<String, CallError>) -> bool) -> bool {
         self.calls.any(is)
+    }
+
+    /// The calls of the Bot API so far.
+    #[must_use]
+    pub fn calls_told(&self) -> Vec<Told> {
+        let told = |entry: &Entry<Result<String, CallError>>| {
+            let answer = entry.answer.clone().map(|answer| answer.map_err(|error| error.to_string()));
+            (entry.what.clone(), entry.how.clone(), answer)
+        };
+        self.calls.entries().iter().map(told).collect()
     }
 }
 

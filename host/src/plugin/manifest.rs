@@ -1,7 +1,10 @@
 //! What a plugin says of itself, checked and made ready for use.
 
+mod shown;
+
 use std::time::Duration;
 
+use botyard_filter::{Condition, REGEX_TEST};
 use regex::{Regex, RegexBuilder};
 
 use super::bindings::exports::botyard::plugin::handler as wire;
@@ -14,6 +17,8 @@ use crate::recurrence::{Misfire, Rule};
 const REGEX_BYTES: usize = 512 << 10;
 /// Nor may all of a plugin's together.
 const ALL_REGEX_BYTES: usize = 2 << 20;
+/// Bytes of all conditions of a plugin together: an event goes through each of them.
+const CONDITION_BYTES: usize = 64 << 10;
 /// Ways in which events reach a plugin.
 const MOST_FILTERS: usize = 256;
 /// Names in one list.
@@ -50,6 +55,8 @@ pub struct Manifest {
     pub schedules: Vec<Schedule>,
     /// Whether it wants to hear of the end of a state's time to live.
     pub expired: bool,
+    /// Whether it wants to be told of a run that has failed.
+    pub recovers: bool,
 }
 
 /// A recurring timer that a manifest declares.
@@ -64,7 +71,7 @@ pub struct Schedule {
 }
 
 /// One way in which events reach a plugin. Every part that is given must match; an empty list matches all.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Kinds of update.
     pub kinds: Vec<String>,
@@ -80,6 +87,8 @@ pub struct Filter {
     pub plain_text: bool,
     /// Only in one of these states.
     pub states: Vec<String>,
+    /// What else must be true of the update.
+    pub condition: Option<Condition>,
     /// Sees the event whoever takes it, and never takes it.
     pub observe: bool,
 }
@@ -151,8 +160,12 @@ impl Manifest {
         if let Some(length) = lengths.max().filter(|length| *length > MOST_NAMES) {
             return Err(format!("{length} names in one list; at most {MOST_NAMES} are possible"));
         }
-        let n_patterns = manifest.filters.iter().filter(|filter| filter.text_regex.is_some()).count();
-        let regex_bytes = REGEX_BYTES.min(ALL_REGEX_BYTES / n_patterns.max(1));
+        let regex_bytes = REGEX_BYTES.min(ALL_REGEX_BYTES / n_patterns(&manifest.filters).max(1));
+        let condition_bytes: usize =
+            manifest.filters.iter().flat_map(|filter| &filter.condition).map(String::len).sum();
+        if condition_bytes > CONDITION_BYTES {
+            return Err(format!("its conditions have {condition_bytes} bytes; at most {CONDITION_BYTES} are possible"));
+        }
         for method in manifest.methods.iter().filter(|method| !grants::is_method_pattern(method)) {
             problems.push(format!("`{method}` is not the name of a Bot API method"));
         }
@@ -195,8 +208,16 @@ impl Manifest {
             http,
             schedules,
             expired: manifest.expired,
+            recovers: manifest.recovers,
         })
     }
+}
+
+/// Regular expressions in all filters: as many, or fewer.
+fn n_patterns(filters: &[wire::Filter]) -> usize {
+    let in_condition =
+        |filter: &wire::Filter| filter.condition.as_ref().map_or(0, |text| text.matches(REGEX_TEST).count());
+    filters.iter().map(|filter| usize::from(filter.text_regex.is_some()) + in_condition(filter)).sum()
 }
 
 fn check_schedules(schedules: Vec<wire::Schedule>, problems: &mut Vec<String>) -> Vec<Schedule> {
@@ -243,6 +264,9 @@ fn check_filter(filter: wire::Filter, regex_bytes: usize, problem: &mut dyn FnMu
             })
             .ok()
     });
+    let condition = filter.condition.and_then(|text| {
+        Condition::parse(&text, regex_bytes).map_err(|error| problem(format!("`{text:.80}`: {error}"))).ok()
+    });
     Filter {
         kinds: filter.kinds,
         chat_types: filter.chat_types,
@@ -251,6 +275,7 @@ fn check_filter(filter: wire::Filter, regex_bytes: usize, problem: &mut dyn FnMu
         text_regex,
         plain_text: filter.plain_text,
         states: filter.states,
+        condition,
         observe: filter.observe,
     }
 }
@@ -280,6 +305,7 @@ mod tests {
             text_regex: Some("(?i)hello".into()),
             plain_text: false,
             states: vec![],
+            condition: Some("private | group".into()),
             observe: false,
         }
     }
@@ -298,6 +324,7 @@ mod tests {
             http: vec![],
             schedules: vec![],
             expired: false,
+            recovers: false,
         }
     }
 
@@ -321,6 +348,14 @@ mod tests {
             let text = refusal(manifest(heavy));
             assert!(text.contains("regular expression") && text.len() < 1_000, "{text:.2000}");
         }
+        let pattern = |n: usize| format!("text_matches(\"{}\")", "a".repeat(n));
+        let heavy = wire::Filter { text_regex: None, condition: Some(pattern(3_000)), ..filter() };
+        let many = wire::Manifest { filters: vec![heavy; 20], ..manifest(filter()) };
+        assert!(Manifest::check(many).is_ok());
+        let all = wire::Filter { condition: Some([r#"text_matches("\\w{40}")"#; 60].join("|")), ..filter() };
+        assert!(refusal(manifest(all)).contains("regular expression"), "together they are too large");
+        let long = wire::Filter { condition: Some(" ".repeat(4_000) + "private"), ..filter() };
+        assert!(refusal(wire::Manifest { filters: vec![long; 20], ..manifest(filter()) }).contains("80140 bytes"));
         let nameless = wire::Manifest { name: "a\nb".into(), ..manifest(filter()) };
         assert!(refusal(nameless).contains("name"));
     }
@@ -340,6 +375,7 @@ mod tests {
             commands: vec!["/start".into()],
             callback_prefix: Some("x".repeat(65)),
             text_regex: Some("(".into()),
+            condition: Some("privat".into()),
             ..filter()
         };
         let mut broken = manifest(broken);
@@ -362,6 +398,7 @@ mod tests {
             "`privat`",
             "`/start`",
             "`(`",
+            "`privat`: unknown test",
             "`person`",
             "`../getMe`",
             "`Start`",

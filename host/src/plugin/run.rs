@@ -63,6 +63,8 @@ pub struct Invocation {
     pub on_trial: bool,
     /// What it asks outside is written down there, or answered from there.
     pub tape: Option<Tape>,
+    /// A run of the plugin for this event has just failed: it may settle the event all the same.
+    pub failed: Option<wire::Failure>,
 }
 
 impl Invocation {
@@ -91,6 +93,8 @@ pub struct RunReport {
     pub cpu: Duration,
     /// Direct calls that were made (not those that the journal answered).
     pub calls: u32,
+    /// What it has logged, within `limits.log`.
+    pub lines: Vec<String>,
 }
 
 /// Why a run has no verdict.
@@ -198,6 +202,7 @@ impl Plugin {
                 (host, Err(error)) => (host, Err(error)),
             },
         };
+        let lines = host.lines;
         let run = host.run.expect("a host that was made for a run has one");
         if result.is_ok() {
             // A job's time says nothing of how fast events are handled.
@@ -224,7 +229,7 @@ impl Plugin {
         {
             limit.count(&self.name);
         }
-        RunReport { tx, result, cpu: meter.spent(), calls: calls + requests }
+        RunReport { tx, result, cpu: meter.spent(), calls: calls + requests, lines }
     }
 
     /// The end of a state, which reads as none already: it comes with the event, as one of this version.
@@ -275,6 +280,7 @@ impl Plugin {
             key: invocation.conversation.into(),
             matched: invocation.matched.clone(),
             event,
+            failed: invocation.failed.clone(),
         };
         let mut store = self.engine.store(host);
         let guard = Guard::of(&store);

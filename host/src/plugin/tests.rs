@@ -58,6 +58,7 @@ fn invocation() -> Invocation {
         journal: Journal::default(),
         on_trial: false,
         tape: None,
+        failed: None,
     }
 }
 

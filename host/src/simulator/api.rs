@@ -8,14 +8,18 @@ pub(super) mod bot;
 mod chats;
 mod content;
 mod edits;
+pub(super) mod inline_results;
 mod media;
+mod members;
 mod messages;
 mod queries;
+mod topics;
 
 use serde_json::Value;
 
 use super::model::{Chat, ChatKind};
 use super::params::Params;
+use super::people::chats::TopicChange;
 use super::world::World;
 use crate::guard::Refused;
 
@@ -68,6 +72,11 @@ impl From<Refused> for ApiError {
     }
 }
 
+pub(super) use chats::member_json;
+pub(super) use content::dice_sides;
+pub(super) use edits::remove;
+pub(super) use media::fields as media_fields;
+
 type Answer = Result<(), ApiError>;
 
 /// Plays one call; `method` is in lower case.
@@ -77,11 +86,14 @@ pub(super) fn call(world: &mut World, method: &str, params: &Params, out: &mut V
         "sendchataction" => messages::chat_action(world, params, out),
         "forwardmessage" => messages::forward(world, params, out),
         "copymessage" => messages::copy(world, params, out),
+        "forwardmessages" => messages::many(world, params, out, messages::forward),
+        "copymessages" => messages::many(world, params, out, messages::copy),
         "sendphoto" | "senddocument" | "sendvideo" | "sendaudio" | "sendvoice" | "sendanimation" | "sendsticker"
         | "sendvideonote" => media::send(world, method.trim_start_matches("send"), params, out),
         "sendmediagroup" => media::send_group(world, params, out),
         "getfile" => media::get_file(world, params, out),
         "sendpoll" => content::poll(world, params, out),
+        "stoppoll" => edits::stop_poll(world, params, out),
         "senddice" => content::dice(world, params, out),
         "sendlocation" | "sendvenue" => content::location(world, method == "sendvenue", params, out),
         "sendcontact" => content::contact(world, params, out),
@@ -99,6 +111,25 @@ pub(super) fn call(world: &mut World, method: &str, params: &Params, out: &mut V
         "answerinlinequery" => queries::inline(world, params, out),
         "answerprecheckoutquery" => queries::pre_checkout(world, params, out),
         "answershippingquery" => queries::shipping(world, params, out),
+        "refundstarpayment" => queries::refund(world, params, out),
+        "getmystarbalance" => queries::star_balance(world, out),
+        "banchatmember" => members::ban(world, params, out),
+        "unbanchatmember" => members::unban(world, params, out),
+        "promotechatmember" => members::promote(world, params, out),
+        "approvechatjoinrequest" => members::decide(world, params, true, out),
+        "declinechatjoinrequest" => members::decide(world, params, false, out),
+        "createchatinvitelink" | "exportchatinvitelink" => {
+            members::invite(world, method == "exportchatinvitelink", params, out)
+        }
+        "leavechat" => members::leave(world, params, out),
+        "setchattitle" => members::set_title(world, params, out),
+        "createforumtopic" => topics::create(world, params, out),
+        "editforumtopic" => topics::edit(world, params, out),
+        "closeforumtopic" => topics::change(world, params, &TopicChange::Close, out),
+        "reopenforumtopic" => topics::change(world, params, &TopicChange::Reopen, out),
+        "deleteforumtopic" => topics::change(world, params, &TopicChange::Delete, out),
+        "setchatmenubutton" => bot::set_menu_button(world, params, out),
+        "getchatmenubutton" => bot::menu_button(world, params, out),
         "getchat" => chats::get(world, params, out),
         "getchatmember" => chats::member(world, params, out),
         "getchatadministrators" => chats::administrators(world, params, out),

@@ -21,12 +21,18 @@ pub struct Call {
     /// Its parameters; files by name only.
     #[serde(serialize_with = "as_object")]
     pub params: Arc<Map<String, Value>>,
-    /// When it arrived, in Unix milliseconds of the machine's clock.
+    /// When it arrived, in Unix milliseconds of the simulated clock.
     pub at: i64,
     /// Why it was refused, in Telegram's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// The `result` that it was answered with; of a long one the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
+
+/// How much of an answer is kept.
+const ANSWER: usize = 4 << 10;
 
 fn as_object<S: Serializer>(params: &Arc<Map<String, Value>>, serializer: S) -> Result<S::Ok, S::Error> {
     params.as_ref().serialize(serializer)
@@ -54,7 +60,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn record(&mut self, method: &str, params: &Arc<Map<String, Value>>, keep: bool) -> u64 {
+    pub(super) fn record(&mut self, method: &str, params: &Arc<Map<String, Value>>, at: i64, keep: bool) -> u64 {
         self.total += 1;
         if let Some(count) = self.by_method.get_mut(method) {
             *count += 1;
@@ -63,9 +69,8 @@ impl Calls {
             self.by_method.insert(method.to_owned(), 1);
         }
         if keep {
-            let at = super::world::unix_millis();
             let (method, params) = (method.to_owned(), params.clone());
-            self.kept.push_back(Call { number: self.total, method, params, at, refused: None });
+            self.kept.push_back(Call { number: self.total, method, params, at, refused: None, answer: None });
             if self.kept.len() > KEEP {
                 self.kept.pop_front();
             }
@@ -76,6 +81,18 @@ impl Calls {
     pub(super) fn refused(&mut self, number: u64, why: &str) {
         if let Ok(place) = self.kept.binary_search_by_key(&number, |call| call.number) {
             self.kept[place].refused = Some(why.to_owned());
+        }
+    }
+
+    pub(super) fn answered(&mut self, number: u64, envelope: &[u8]) {
+        if let Ok(place) = self.kept.binary_search_by_key(&number, |call| call.number) {
+            let result = envelope.strip_prefix(br#"{"ok":true,"result":"#).unwrap_or(envelope);
+            let result = result.strip_suffix(b"}").unwrap_or(result);
+            let mut text = String::from_utf8_lossy(&result[..result.len().min(ANSWER)]).into_owned();
+            if result.len() > ANSWER {
+                text.push('…');
+            }
+            self.kept[place].answer = Some(text);
         }
     }
 

@@ -39,7 +39,7 @@ pub(super) fn enter(world: &mut World) {
     let mut forum = Chat::new(FORUM, ChatKind::Supergroup, "Neighbours", &everybody);
     forum.admins = vec![BOTIR];
     forum.username = Some("neighbours".to_owned());
-    forum.topics = vec![Topic { id: 2, name: "Lost and found".into() }, Topic { id: 3, name: "Garden".into() }];
+    forum.topics = vec![Topic::new(2, "Lost and found"), Topic::new(3, "Garden")];
     // A topic has the id of the message that opened it.
     forum.last_message_id = 3;
     let mut channel = Chat::new(CHANNEL, ChatKind::Channel, "News", &everybody);

@@ -72,6 +72,9 @@ pub enum Error {
     /// Nobody can send that.
     #[error("a message needs some text")]
     EmptyText,
+    /// Telegram's own clients would not offer it.
+    #[error("{0}")]
+    Cannot(&'static str),
     /// Not a JSON object with one field beside `update_id`.
     #[error("an update is a JSON object with the event under its kind, like {{\"message\":{{…}}}}")]
     NotAnUpdate,

@@ -18,9 +18,19 @@ pub(super) const DOWNLOAD_LIMIT: u64 = 20 << 20;
 pub(super) struct StoredFile {
     pub(super) id: String,
     pub(super) path: String,
+    pub(super) name: String,
     pub(super) content_type: String,
     pub(super) size: u64,
     pub(super) bytes: Option<Bytes>,
+}
+
+impl StoredFile {
+    /// One that lies elsewhere, and is never fetched: its address stands for it.
+    pub(super) fn at(address: &str) -> Self {
+        let name = address.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("file");
+        let (path, content_type) = (String::new(), String::new());
+        Self { id: address.to_owned(), path, name: name.to_owned(), content_type, size: 0, bytes: None }
+    }
 }
 
 /// A file that arrived with a call, whatever became of the call.
@@ -78,7 +88,8 @@ impl Files {
         let path = format!("{kind}s/file_{}.{extension}", self.next);
         let (content_type, size, bytes) = (upload.content_type.clone(), upload.size, upload.bytes.clone());
         self.total += bytes.as_ref().map_or(0, Bytes::len);
-        self.files.push_back(StoredFile { id: id.clone(), path, content_type, size, bytes });
+        let name = upload.name.clone();
+        self.files.push_back(StoredFile { id: id.clone(), path, name, content_type, size, bytes });
         while self.files.len() > 1 && (self.total > KEEP_BYTES || self.files.len() > KEEP_FILES) {
             let oldest = self.files.pop_front().and_then(|file| file.bytes);
             self.total -= oldest.map_or(0, |bytes| bytes.len());

@@ -112,8 +112,8 @@ async fn bot_api(
     match action {
         None => {
             let result = hub.call(method, &params).await;
-            if let Err(error) = &result {
-                hub.refused(number, error);
+            if !method.eq_ignore_ascii_case("getUpdates") {
+                hub.answered(number, &result);
             }
             Ok(answer(result))
         }

@@ -1,13 +1,15 @@
 //! What all connections share: the world behind its lock, the faults, and who waits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::api::{self, ApiError};
 use super::faults::{Action, Fault, Faults, Rule};
+use super::insight::Insight;
 use super::params::Params;
+use super::people::polls;
 use super::poll;
 use super::world::{Signals, World};
 use crate::clock;
@@ -21,6 +23,8 @@ pub(super) struct Hub {
     pub(super) signals: Signals,
     /// The only token that is accepted, if not all are.
     token: Option<String>,
+    /// The host, if it runs in this process and shows itself.
+    insight: OnceLock<Arc<dyn Insight>>,
     /// Whether the process's clock goes with the simulated one.
     moves_clock: bool,
     /// Something may have to be saved.
@@ -30,8 +34,8 @@ pub(super) struct Hub {
 impl Hub {
     pub(super) fn new(world: World, token: Option<String>, moves_clock: bool) -> Arc<Self> {
         let signals = world.signals.clone();
-        let (faults, faulty, changed) = Default::default();
-        let hub = Self { world: Mutex::new(world), faults, faulty, signals, token, moves_clock, changed };
+        let (faults, faulty, insight, changed) = Default::default();
+        let hub = Self { world: Mutex::new(world), faults, faulty, signals, token, moves_clock, insight, changed };
         // It may have been put ahead before the last stop.
         hub.advance_clock(0);
         Arc::new(hub)
@@ -44,6 +48,20 @@ impl Hub {
         if self.moves_clock {
             clock::set_ahead(world.clock_ahead);
         }
+        polls::close_due(&mut world);
+    }
+
+    pub(super) fn moves_clock(&self) -> bool {
+        self.moves_clock
+    }
+
+    pub(super) fn set_insight(&self, insight: Arc<dyn Insight>) {
+        // A second one would be a second host.
+        drop(self.insight.set(insight));
+    }
+
+    pub(super) fn insight(&self) -> Option<&Arc<dyn Insight>> {
+        self.insight.get()
     }
 
     /// The world, for a moment. Never held across an await.
@@ -80,9 +98,9 @@ impl Hub {
         let number = {
             let mut world = self.world();
             let keep = world.load.is_none();
-            let number = world.calls.record(method, &params.values, keep);
             world.files.note(method, &params.uploads);
-            number
+            let at = world.now_millis();
+            world.calls.record(method, &params.values, at, keep)
         };
         if !self.faulty.load(Ordering::Acquire) {
             return (number, None);
@@ -90,9 +108,17 @@ impl Hub {
         (number, self.faults().decide(method, params.int("chat_id")))
     }
 
-    /// Notes that a call was refused.
-    pub(super) fn refused(&self, number: u64, error: &ApiError) {
-        self.look().calls.refused(number, &error.description);
+    /// Notes what a call was answered with.
+    pub(super) fn answered(&self, number: u64, result: &Result<Vec<u8>, ApiError>) {
+        let mut world = self.look();
+        if world.load.is_some() {
+            return;
+        }
+        match result {
+            Ok(answer) => world.calls.answered(number, answer),
+            Err(error) => world.calls.refused(number, &error.description),
+        }
+        world.emit(&serde_json::json!({ "event": "activity" }));
     }
 
     /// What shall go wrong while the body of a call is taken in.

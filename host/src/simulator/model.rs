@@ -3,7 +3,7 @@
 //! Ids are as wide as Telegram's (52 bits and a sign). A message keeps what was sent, not how a `Message`
 //! object looks: `render.rs` makes that. Nothing here can fail.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -72,6 +72,17 @@ pub struct Topic {
     pub id: i64,
     /// What the topic is about.
     pub name: String,
+    /// Nobody but administrators writes there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
+}
+
+impl Topic {
+    /// One that is open.
+    #[must_use]
+    pub fn new(id: i64, name: &str) -> Self {
+        Self { id, name: name.to_owned(), closed: false }
+    }
 }
 
 /// A chat that the bot is in.
@@ -103,6 +114,15 @@ pub struct Chat {
     /// The message pinned last.
     #[serde(default)]
     pub pinned: Option<i64>,
+    /// Who may not come back.
+    #[serde(default)]
+    pub(super) banned: Vec<i64>,
+    /// Who waits to be let in.
+    #[serde(default)]
+    pub(super) requests: Vec<i64>,
+    /// The button beside the text field, if it is another than that of all chats.
+    #[serde(default)]
+    pub(super) menu_button: Option<Value>,
     /// The highest `message_id` given so far.
     pub(super) last_message_id: i64,
     /// How many messages the bot has sent here, all in all.
@@ -131,6 +151,9 @@ impl Chat {
             blocked: false,
             migrated_to: None,
             pinned: None,
+            banned: Vec::new(),
+            requests: Vec::new(),
+            menu_button: None,
             last_message_id: 0,
             delivered: 0,
             last_text: None,
@@ -250,6 +273,18 @@ pub struct Message {
     /// Emoji that the bot has reacted with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reactions: Vec<String>,
+    /// Emoji that people have reacted with.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) peoples_reactions: BTreeMap<i64, Vec<String>>,
+    /// What people have chosen of the poll in it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) votes: BTreeMap<i64, Vec<usize>>,
+    /// It came about through the bot's inline mode; if it has a keyboard, by this id the bot may change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) via_bot: Option<String>,
+    /// How an invoice is to be paid: prices, and what the buyer is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) order: Option<Box<Value>>,
 }
 
 impl Message {
@@ -268,6 +303,10 @@ impl Message {
             extra: None,
             payload: None,
             reactions: Vec::new(),
+            peoples_reactions: BTreeMap::new(),
+            votes: BTreeMap::new(),
+            via_bot: None,
+            order: None,
         }
     }
 

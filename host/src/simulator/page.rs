@@ -6,22 +6,35 @@ use axum::http::header::{
 use axum::response::{IntoResponse, Response};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
-                      img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+                      img-src 'self' data:; media-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Path, type and content of every file.
-pub(super) const FILES: [(&str, &str, &str); 8] = [
+pub(super) const FILES: [(&str, &str, &str); 21] = [
     ("/", HTML, include_str!("page/index.html")),
+    ("/base.css", CSS, include_str!("page/base.css")),
+    ("/cards.css", CSS, include_str!("page/cards.css")),
     ("/chat.css", CSS, include_str!("page/chat.css")),
-    ("/chat.js", SCRIPT, include_str!("page/chat.js")),
-    ("/state.js", SCRIPT, include_str!("page/state.js")),
-    ("/log.js", SCRIPT, include_str!("page/log.js")),
-    ("/suggest.js", SCRIPT, include_str!("page/suggest.js")),
-    ("/view.js", SCRIPT, include_str!("page/view.js")),
+    ("/inside.css", CSS, include_str!("page/inside.css")),
+    ("/about.js", SCRIPT, include_str!("page/about.js")),
+    ("/cards.js", SCRIPT, include_str!("page/cards.js")),
+    ("/clock.js", SCRIPT, include_str!("page/clock.js")),
+    ("/composer.js", SCRIPT, include_str!("page/composer.js")),
+    ("/dialogs.js", SCRIPT, include_str!("page/dialogs.js")),
+    ("/dom.js", SCRIPT, include_str!("page/dom.js")),
     ("/format.js", SCRIPT, include_str!("page/format.js")),
+    ("/inside.js", SCRIPT, include_str!("page/inside.js")),
+    ("/json.js", SCRIPT, include_str!("page/json.js")),
+    ("/log.js", SCRIPT, include_str!("page/log.js")),
+    ("/main.js", SCRIPT, include_str!("page/main.js")),
+    ("/panel.js", SCRIPT, include_str!("page/panel.js")),
+    ("/pay.js", SCRIPT, include_str!("page/pay.js")),
+    ("/popup.js", SCRIPT, include_str!("page/popup.js")),
+    ("/state.js", SCRIPT, include_str!("page/state.js")),
+    ("/view.js", SCRIPT, include_str!("page/view.js")),
 ];
 
 /// Serves one of them.

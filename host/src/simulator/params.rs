@@ -32,6 +32,20 @@ pub(super) struct Upload {
     pub(super) bytes: Option<Bytes>,
 }
 
+impl Upload {
+    /// One that did not come with a call.
+    pub(super) fn of(name: &str, content_type: &str, bytes: Bytes) -> Self {
+        Self {
+            field: String::new(),
+            name: name.to_owned(),
+            content_type: content_type.to_owned(),
+            size: bytes.len() as u64,
+            hash: Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect(),
+            bytes: (bytes.len() as u64 <= DOWNLOAD_LIMIT).then_some(bytes),
+        }
+    }
+}
+
 /// The parameters of one call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Params {

@@ -1,4 +1,13 @@
-//! What people do: write, edit, press buttons, ask inline, pay, block. Each makes the update that Telegram would.
+//! What people do: write, edit, press buttons, block, and more in the modules below. Each makes the update that Telegram
+//! would.
+
+pub(super) mod chats;
+pub(super) mod inline;
+pub(super) mod media;
+pub(super) mod members;
+pub(super) mod payments;
+pub(super) mod polls;
+pub(super) mod reactions;
 
 use serde_json::{Value, json};
 
@@ -41,7 +50,7 @@ pub struct Done {
 }
 
 impl Done {
-    fn new(enqueued: Enqueued) -> Result<Self, Error> {
+    pub(super) fn new(enqueued: Enqueued) -> Result<Self, Error> {
         let update_id = match enqueued {
             Enqueued::Id(id) => Some(id),
             Enqueued::Unwanted => None,
@@ -70,22 +79,37 @@ pub(super) fn say(world: &mut World, say: &Say) -> Result<Done, Error> {
         return Err(Error::EmptyText);
     }
     let chat = chat_of(world, say.chat, say.user)?;
-    let channel = chat.kind == ChatKind::Channel;
-    let mut message = Message::new(if channel { Sender::Channel } else { Sender::User(say.user) });
+    let mut message = Message::new(author(chat, say.user, say.thread)?);
     message.entities = entities::detect(text);
     message.text = Some(text.to_owned());
     message.thread = say.thread.filter(|id| chat.topics.iter().any(|topic| topic.id == *id));
     message.reply_to = say.reply_to.filter(|&id| chat.message(id).is_some());
-    let (blocked, private) = (chat.blocked, chat.kind == ChatKind::Private);
-    if blocked && private {
+    post(world, say.chat, say.user, message)
+}
+
+/// Checks that somebody may write in a chat, and answers who the message is from.
+fn author(chat: &Chat, user: i64, thread: Option<i64>) -> Result<Sender, Error> {
+    let is_admin = chat.admins.contains(&user);
+    let topic = chat.topics.iter().find(|topic| Some(topic.id) == thread);
+    if topic.is_some_and(|topic| topic.closed) && !is_admin {
+        return Err(Error::Cannot("the topic is closed; only administrators write there"));
+    }
+    Ok(if chat.kind == ChatKind::Channel { Sender::Channel } else { Sender::User(user) })
+}
+
+/// Puts what a person wrote into the chat, and tells the bot if it is there.
+fn post(world: &mut World, chat: i64, user: i64, message: Message) -> Result<Done, Error> {
+    let at = world.chats.get(&chat).ok_or(Error::UnknownChat(chat))?;
+    let (blocked, kind) = (at.blocked, at.kind);
+    if blocked && kind == ChatKind::Private {
         // Who writes to the bot wants to hear of it again.
-        set_blocked(world, say.chat, say.user, false)?;
+        set_blocked(world, chat, user, false)?;
     } else if blocked {
         // The bot is not in the group any more and hears nothing.
-        let id = world.deliver(say.chat, message, &mut Vec::new());
+        let id = world.deliver(chat, message, &mut Vec::new());
         return Ok(Done { update_id: None, message_id: Some(id), query_id: None });
     }
-    write(world, say.chat, if channel { "channel_post" } else { "message" }, message)
+    write(world, chat, if kind == ChatKind::Channel { "channel_post" } else { "message" }, message)
 }
 
 fn write(world: &mut World, chat: i64, kind: &str, message: Message) -> Result<Done, Error> {
@@ -100,6 +124,12 @@ pub(super) fn edit(world: &mut World, chat: i64, user: i64, id: i64, text: &str)
     let channel = chat_of(world, chat, user)?.kind == ChatKind::Channel;
     let found = world.chats.get_mut(&chat).and_then(|chat| chat.message_mut(id));
     let message = found.ok_or(Error::UnknownMessage { chat, message: id })?;
+    if !channel && message.from != Sender::User(user) {
+        return Err(Error::Cannot("people edit only what they have written themselves"));
+    }
+    if text.trim().is_empty() && message.content.is_none() {
+        return Err(Error::EmptyText);
+    }
     message.text = Some(text.trim().to_owned());
     message.entities = entities::detect(text.trim());
     message.edit_date = Some(now);
@@ -121,7 +151,7 @@ pub(super) fn press(world: &mut World, chat: i64, user: i64, id: Option<i64>, bu
         .find_map(|message| find_button(message, button).map(|found| (message.id, found.clone())));
     let (message, found) = found.ok_or_else(|| Error::NoSuchButton { chat, button: button.to_owned() })?;
     if found["pay"] == json!(true) {
-        return pay(world, chat, user, message);
+        return payments::pay(world, chat, user, message, payments::Order::default());
     }
     let data = found["callback_data"].as_str().ok_or_else(|| Error::NotACallback(button.to_owned()))?;
     press_with(world, chat, user, message, data)
@@ -137,11 +167,17 @@ pub(super) fn forge(world: &mut World, chat: i64, user: i64, message: i64, data:
 }
 
 fn press_with(world: &mut World, chat: i64, user: i64, message: i64, data: &str) -> Result<Done, Error> {
-    let query_id = open_query(world, "callback_query", Some(chat), user, Some(message));
+    let query_id = open_query(world, "callback_query", Some(chat), user, Some(message), Value::Null);
     let mut json = format!("{{\"id\":\"{query_id}\",\"from\":").into_bytes();
     render::user_id(world, user, &mut json);
-    json.extend_from_slice(b",\"message\":");
-    world.write_message(chat, message, &mut json);
+    let inline = world.chats[&chat].message(message).and_then(|message| message.via_bot.clone());
+    match inline {
+        Some(id) => json.extend_from_slice(format!(",\"inline_message_id\":\"{id}\"").as_bytes()),
+        None => {
+            json.extend_from_slice(b",\"message\":");
+            world.write_message(chat, message, &mut json);
+        }
+    }
     json.extend_from_slice(format!(",\"chat_instance\":\"{}\",\"data\":", chat.wrapping_mul(7_919)).as_bytes());
     render::string(data, &mut json);
     json.push(b'}');
@@ -155,58 +191,18 @@ fn find_button<'a>(message: &'a Message, wanted: &str) -> Option<&'a Value> {
     by("callback_data").or_else(|| by("text"))
 }
 
-fn open_query(world: &mut World, kind: &str, chat: Option<i64>, user: i64, message: Option<i64>) -> String {
+fn open_query(
+    world: &mut World,
+    kind: &str,
+    chat: Option<i64>,
+    user: i64,
+    message: Option<i64>,
+    details: Value,
+) -> String {
     let id = world.queries.next_id();
-    let query = Query { kind: kind.to_owned(), chat, user, message, at: world.now(), answer: None };
+    let query = Query { kind: kind.to_owned(), chat, user, message, at: world.now(), answer: None, details };
     world.queries.open(&id, query);
     id
-}
-
-pub(super) fn ask_inline(world: &mut World, user: i64, query: &str) -> Result<Done, Error> {
-    if !world.users.contains_key(&user) {
-        return Err(Error::UnknownUser(user));
-    }
-    let id = open_query(world, "inline_query", None, user, None);
-    let mut json = format!("{{\"id\":\"{id}\",\"from\":").into_bytes();
-    render::user_id(world, user, &mut json);
-    json.extend_from_slice(b",\"query\":");
-    render::string(query, &mut json);
-    json.extend_from_slice(b",\"offset\":\"\",\"chat_type\":\"sender\"}");
-    Ok(Done { query_id: Some(id), ..Done::new(world.enqueue("inline_query", &json))? })
-}
-
-/// Asks the bot whether an invoice may be paid.
-fn pay(world: &mut World, chat: i64, user: i64, message: i64) -> Result<Done, Error> {
-    let id = open_query(world, "pre_checkout_query", Some(chat), user, Some(message));
-    let unknown = Error::UnknownMessage { chat, message };
-    let (invoice, payload) = invoice(world, chat, message).ok_or(unknown)?;
-    let mut json = format!("{{\"id\":\"{id}\",\"from\":").into_bytes();
-    render::user_id(world, user, &mut json);
-    json.extend_from_slice(b",\"currency\":");
-    render::json(&invoice["currency"], &mut json);
-    json.extend_from_slice(format!(",\"total_amount\":{},\"invoice_payload\":", invoice["total_amount"]).as_bytes());
-    render::string(&payload, &mut json);
-    json.push(b'}');
-    Ok(Done { query_id: Some(id), ..Done::new(world.enqueue("pre_checkout_query", &json))? })
-}
-
-fn invoice(world: &World, chat: i64, message: i64) -> Option<(Value, String)> {
-    let message = world.chats.get(&chat)?.message(message)?;
-    Some((message.content.as_deref()?.get("invoice")?.clone(), message.payload.clone()?))
-}
-
-/// The bot has agreed to be paid: so it is.
-pub(super) fn has_paid(world: &mut World, query: &Query) {
-    let (Some(chat), Some(message)) = (query.chat, query.message) else { return };
-    let Some((invoice, payload)) = invoice(world, chat, message) else { return };
-    let charge = world.queries.next_id();
-    let mut paid = Message::new(Sender::User(query.user));
-    paid.content = Some(Box::new(json!({ "successful_payment": {
-        "currency": invoice["currency"], "total_amount": invoice["total_amount"], "invoice_payload": payload,
-        "telegram_payment_charge_id": charge, "provider_payment_charge_id": charge,
-    }})));
-    // A full queue loses it, as it would at Telegram.
-    drop(write(world, chat, "message", paid));
 }
 
 /// Blocks the bot (or throws it out of the group), or lets it in again.
@@ -288,7 +284,9 @@ pub(super) fn raw_update(world: &mut World, mut update: Value) -> Result<Done, E
         let chat = event["message"]["chat"]["id"].as_i64();
         let (user, message) = (event["from"]["id"].as_i64().unwrap_or(0), event["message"]["message_id"].as_i64());
         let at = world.now();
-        world.queries.open(id, Query { kind: kind.clone(), chat, user, message, at, answer: None });
+        world
+            .queries
+            .open(id, Query { kind: kind.clone(), chat, user, message, at, answer: None, details: Value::Null });
     }
     // Filtering goes by the first name; what follows it is kept, however odd.
     let json = Value::Object(std::mem::take(object)).to_string();

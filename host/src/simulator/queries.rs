@@ -25,6 +25,9 @@ pub struct Query {
     pub at: i64,
     /// What the bot answered: the parameters of its call.
     pub answer: Option<Value>,
+    /// What was asked, where that matters later: the text of an inline query, what a payment comes to.
+    #[serde(default)]
+    pub details: Value,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

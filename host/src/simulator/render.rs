@@ -2,6 +2,7 @@
 //!
 //! By hand, into one buffer: this is where a busy server would otherwise spend its time. Nothing here can fail.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use serde::Serialize;
@@ -138,6 +139,10 @@ fn message_open(world: &World, chat: &Chat, message: &Message, view: View, out: 
     if let Some(thread) = message.thread {
         put!(out, ",\"message_thread_id\":{thread},\"is_topic_message\":true");
     }
+    if message.via_bot.is_some() {
+        out.extend_from_slice(b",\"via_bot\":");
+        user_id(world, world.bot.id, out);
+    }
     fields(message.extra.as_deref(), out);
     fields(message.content.as_deref(), out);
     let (text, marks) = if message.content.is_some() { ("caption", "caption_entities") } else { ("text", "entities") };
@@ -151,11 +156,31 @@ fn message_open(world: &World, chat: &Chat, message: &Message, view: View, out: 
         }
     }
     if view == View::Page {
-        put!(out, ",\"from_bot\":{}", message.is_from_bot());
-        if !message.reactions.is_empty() {
-            out.extend_from_slice(b",\"reactions\":");
-            json(&message.reactions, out);
-        }
+        page_fields(world, message, out);
+    }
+}
+
+/// What clients know and bots do not.
+fn page_fields(world: &World, message: &Message, out: &mut Vec<u8>) {
+    put!(out, ",\"from_bot\":{}", message.is_from_bot());
+    let bots = (!message.reactions.is_empty()).then_some((&world.bot.id, &message.reactions));
+    let mut reactions: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+    for (user, emoji) in
+        message.peoples_reactions.iter().chain(bots).flat_map(|(u, all)| all.iter().map(move |e| (u, e)))
+    {
+        reactions.entry(emoji).or_default().push(*user);
+    }
+    if !reactions.is_empty() {
+        out.extend_from_slice(b",\"reactions\":");
+        json(&reactions, out);
+    }
+    if !message.votes.is_empty() {
+        out.extend_from_slice(b",\"votes\":");
+        json(&message.votes, out);
+    }
+    if let Some(order) = &message.order {
+        out.extend_from_slice(b",\"order\":");
+        json(order, out);
     }
 }
 

@@ -2,18 +2,22 @@
 //!
 //! JSON in, JSON out. What can't be done is a 400 with `{"error": …}`. `http.rs` has refused foreign pages before.
 //!
-//! - people: `POST /sim/say` (see [`Say`]), `press` `{chat, user, message_id?, button}`, `edit` `{chat, user,
+//! - people: `POST /sim/do` (see `sim_api/play.rs`), `say` (see [`Say`]), `press` `{chat, user, message_id?, button}`, `edit` `{chat, user,
 //!   message_id, text}`, `inline` `{user, query}`, `block` `{chat, user, blocked}`, `migrate` `{group, notes?}`, `update` (any update)
 //! - seen: `GET /sim/chats`, `messages?chat=…&after=…&limit=…`, `commands?chat=…&user=…`, `query?id=…`, `file/{id}`,
-//!   `calls?after=…`, `counters`, `sequence?chat=…`, `state`, `events` (server-sent)
+//!   `activity?updates=…&runs=…&calls=…`, `clock`, `calls?after=…`, `counters`, `sequence?chat=…`, `state`, `events` (server-sent)
 //! - set: `POST /sim/users`, `chats`, `faults` (one is added, a list replaces all; `DELETE` ends them), `load`
-//!   `{on, sequences?}`, `push` (see [`Bulk`]), `clock` `{advance_seconds}`
+//!   `{on, sequences?}`, `push` (see [`Bulk`]), `clock` `{advance_seconds}` or
+//!   `{to_next_timer}`, `upload?kind=…&name=…` (a file to send)
+
+mod inside;
+mod play;
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -24,6 +28,7 @@ use super::api::ApiError;
 use super::bulk::{self, Bulk};
 use super::error::Error;
 use super::faults::Fault;
+use super::files::DOWNLOAD_LIMIT;
 use super::hub::Hub;
 use super::model::{Chat, ChatKind, User};
 use super::people::{self, MoveNote, Say};
@@ -42,7 +47,10 @@ pub(super) fn router(hub: Arc<Hub>) -> Router {
         .route("/sim/users", post(add_user))
         .route("/sim/messages", get(messages))
         .route("/sim/commands", get(commands))
-        .route("/sim/file/{id}", get(file))
+        .route("/sim/file/{id}", get(play::file))
+        .route("/sim/do", post(play::deed))
+        .route("/sim/upload", post(play::upload).layer(DefaultBodyLimit::max(DOWNLOAD_LIMIT as usize)))
+        .route("/sim/activity", get(inside::activity))
         .route("/sim/say", post(say))
         .route("/sim/press", post(press))
         .route("/sim/edit", post(edit))
@@ -58,7 +66,7 @@ pub(super) fn router(hub: Arc<Hub>) -> Router {
         .route("/sim/push", post(push))
         .route("/sim/counters", get(counters))
         .route("/sim/sequence", get(sequence))
-        .route("/sim/clock", post(clock))
+        .route("/sim/clock", get(inside::clock).post(inside::advance))
         .fallback(async || http::refusal(&ApiError::new(404, "Not Found")))
         .with_state(hub)
 }
@@ -116,6 +124,8 @@ fn write_chat(world: &World, chat: &Chat, out: &mut Vec<u8>) {
         ("pinned", json!(chat.pinned)),
         ("delivered", json!(chat.delivered)),
         ("migrated_to", json!(chat.migrated_to)),
+        ("requests", json!(chat.requests)),
+        ("menu_button", json!(chat.menu_button.as_ref().or(world.menu_button.as_ref()))),
     ] {
         out.extend_from_slice(format!(",\"{name}\":{value}").as_bytes());
     }
@@ -166,17 +176,6 @@ async fn commands(State(hub): Sim, Query(at): Query<InChat>) -> Result<Json<Valu
     Ok(Json(found.map_or(json!([]), |list| list.commands.clone())))
 }
 
-/// An uploaded picture, for the page.
-async fn file(State(hub): Sim, Path(id): Path<String>) -> Response {
-    let file = hub.look().files.by_id(&id).cloned();
-    let found = file.and_then(|mut file| Some((file.bytes.take()?, file)));
-    let Some((bytes, file)) = found else { return StatusCode::NOT_FOUND.into_response() };
-    // Only types that can't carry a script are served as what they are.
-    let picture = matches!(file.content_type.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
-    let content_type = if picture { file.content_type } else { "application/octet-stream".to_owned() };
-    ([(CONTENT_TYPE, content_type), (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned())], bytes).into_response()
-}
-
 async fn say(State(hub): Sim, Json(request): Json<Say>) -> Result<Json<people::Done>, Error> {
     people::say(&mut hub.world(), &request).map(Json)
 }
@@ -210,10 +209,12 @@ async fn edit(State(hub): Sim, Json(edit): Json<Edit>) -> Result<Json<people::Do
 struct Inline {
     user: i64,
     query: String,
+    #[serde(default)]
+    chat: Option<i64>,
 }
 
 async fn inline(State(hub): Sim, Json(inline): Json<Inline>) -> Result<Json<people::Done>, Error> {
-    people::ask_inline(&mut hub.world(), inline.user, &inline.query).map(Json)
+    people::inline::ask(&mut hub.world(), inline.user, &inline.query, inline.chat).map(Json)
 }
 
 #[derive(Deserialize)]
@@ -355,14 +356,4 @@ async fn sequence(State(hub): Sim, Query(wanted): Query<InChat>) -> Result<Json<
     let world = hub.look();
     let chat = world.chats.get(&wanted.chat).ok_or(Error::UnknownChat(wanted.chat))?;
     Ok(Json(json!(chat.sequence)))
-}
-
-#[derive(Deserialize)]
-struct Clock {
-    advance_seconds: i64,
-}
-
-async fn clock(State(hub): Sim, Json(clock): Json<Clock>) -> Json<Value> {
-    hub.advance_clock(clock.advance_seconds);
-    Json(json!({ "now": hub.look().now() }))
 }

@@ -3,6 +3,7 @@
 mod api;
 mod faulty;
 mod persistence;
+mod play;
 mod polling;
 mod sim;
 mod split;

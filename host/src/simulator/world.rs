@@ -3,7 +3,7 @@
 //! One `std` mutex guards it (see `hub.rs`); nothing here waits. Whatever changes it goes through a method that
 //! also tells those who wait: parked polls, tests, chat pages.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -35,6 +35,28 @@ pub(super) struct CommandList {
     pub(super) language: String,
     pub(super) commands: Value,
 }
+
+/// Money that the bot has got.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Charge {
+    pub(super) user: i64,
+    pub(super) chat: i64,
+    /// The `SuccessfulPayment`.
+    pub(super) payment: Value,
+    pub(super) refunded: bool,
+}
+
+/// An update as it went to the bot, for the page.
+#[derive(Debug, Clone)]
+pub(super) struct Recent {
+    pub(super) id: i64,
+    pub(super) at: i64,
+    /// What `Queue` has of it.
+    pub(super) rest: Box<str>,
+}
+
+/// How many of them are kept.
+const RECENT: usize = 300;
 
 /// How much is kept. Settings, not state.
 #[derive(Debug, Clone)]
@@ -107,6 +129,13 @@ pub(super) struct World {
     pub(super) files: Files,
     /// Seconds by which the simulated clock is ahead.
     pub(super) clock_ahead: i64,
+    #[serde(default)]
+    pub(super) charges: Vec<Charge>,
+    /// `MenuButton` of the private chats without one of their own.
+    #[serde(default)]
+    pub(super) menu_button: Option<Value>,
+    #[serde(skip)]
+    pub(super) recent: VecDeque<Recent>,
     #[serde(skip)]
     pub(super) limits: Limits,
     #[serde(skip)]
@@ -146,6 +175,9 @@ impl World {
             queries: Queries::new(unix_millis()),
             files: Files::default(),
             clock_ahead: 0,
+            charges: Vec::new(),
+            menu_button: None,
+            recent: VecDeque::new(),
             limits: Limits::default(),
             load: None,
             calls: Calls::default(),
@@ -167,6 +199,11 @@ impl World {
         unix_millis() / 1000 + self.clock_ahead
     }
 
+    /// The same in milliseconds.
+    pub(super) fn now_millis(&self) -> i64 {
+        unix_millis() + self.clock_ahead.saturating_mul(1000)
+    }
+
     /// Queues an update of a kind; `object` is what stands under that name.
     pub(super) fn enqueue(&mut self, kind: &str, object: &[u8]) -> Enqueued {
         if !self.allowed.wants(kind) {
@@ -176,6 +213,14 @@ impl World {
         let body = Body::Json(format!("\"{kind}\":{object}}}").into());
         match self.queue.push(body, self.now() + retention(kind), self.limits.queue) {
             Some(id) => {
+                if self.load.is_none() {
+                    let rest = format!("\"{kind}\":{object}}}").into();
+                    let at = self.now_millis();
+                    self.recent.push_back(Recent { id, at, rest });
+                    let surplus = self.recent.len().saturating_sub(RECENT);
+                    self.recent.drain(..surplus);
+                    self.emit(&serde_json::json!({ "event": "activity" }));
+                }
                 self.signals.polls.notify_waiters();
                 Enqueued::Id(id)
             }

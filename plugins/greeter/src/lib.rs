@@ -4,14 +4,14 @@
 //! the user's language in Telegram; every other language gets the host's default. The text behind the semicolon is what
 //! is left if no catalog has the key.
 
+use botyard_sdk::User;
 use botyard_sdk::prelude::*;
 
 #[plugin(catalogs = "locales", methods = ["sendMessage"])]
 mod greeter {
     #[command("start", "hello", help = "cmd-start")]
-    fn hello(ctx: &mut Ctx) {
-        let name = ctx.user().first_name;
-        ctx.reply(t!(ctx, "hello", name = name; "Hello, {$name}!"));
+    fn hello(ctx: &mut Ctx, user: User) {
+        ctx.reply(t!(ctx, "hello", name = user.first_name; "Hello, {$name}!"));
     }
 }
 

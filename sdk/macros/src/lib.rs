@@ -3,11 +3,14 @@
 
 mod callback;
 mod catalogs;
+mod command;
 mod handler;
 mod known;
 mod names;
 mod plugin;
+mod signature;
 mod state;
+mod template;
 
 use proc_macro::TokenStream;
 
@@ -34,12 +37,16 @@ use proc_macro::TokenStream;
 ///
 /// # Handlers
 /// A handler is a function that takes `ctx: &mut Ctx` (or `&mut Ctx<S>`, the same [`State`](derive@State) in the whole
-/// plugin) and returns `()`, `Handled`, or a `Result` of either with an error that turns into `Error`. What it answers
+/// plugin), and behind it whatever `botyard_sdk::extract` tells of, and returns `()`, `Handled`, or a `Result` of either with an error that turns into `Error`. What it answers
 /// to is said by one of these attributes:
 ///
 /// | attribute | answers to |
 /// |---|---|
 /// | `#[command("start", "begin", help = "…")]` | these commands; `help` (else the first line of the doc comment) is the catalog key or text for the menu |
+/// | `#[command("remind {minutes} {what...}")]` | a command with arguments, which the handler takes under these names: see `botyard_sdk::command` |
+/// | `#[command(Cmd)]` | the commands of an enum that derives [`Command`](derive@Command) |
+/// | `#[start("ref-")]` | `/start` by a link whose payload begins like this; `#[start]` with any payload: see `botyard_sdk::link` |
+/// | `#[message(filter = …)]` | a message that the filter lets through |
 /// | `#[text]` | a message with a text that is no command of any plugin |
 /// | `#[text("regex")]` | a message whose text or caption the expression matches somewhere |
 /// | `#[callback(Order)]` | a pressed button with this type's data, which the function takes too: `fn pressed(ctx: &mut Ctx, order: Order)`; see `botyard_sdk::CallbackData` |
@@ -59,11 +66,20 @@ use proc_macro::TokenStream;
 /// take `state = Form::Name` (only in this state), and `observe`: the handler sees the event whoever takes it, and never
 /// takes it itself.
 ///
+/// What answers to updates also takes `filter = private() & photo()`, which the host evaluates (see `botyard_sdk::filter`),
+/// and `check = check::administrator`, which is asked in the run (see `botyard_sdk::check`). `hidden` keeps a command out
+/// of the menu.
+///
 /// An album is offered whole to the plugins that have a handler for albums. If none of them takes it, each of its messages
 /// is an event of its own, as it is for plugins that have none.
 ///
-/// They are tried in this order: states, commands, callbacks, contents, texts, albums, everything else; within each as they stand in the
+/// They are tried in this order: states, links (the longest beginning first), commands, callbacks, contents, messages, texts, albums, everything else; within each as they stand in the
 /// source. The first that does not return `Pass` ends the search.
+///
+/// `#[middleware]` marks functions that stand around all handlers, the first one outermost: see `botyard_sdk::Next`.
+/// `#[on_error] fn failed(ctx: &mut Ctx, error: Error) -> Handled` hears of a run that has failed. What that run asked for is
+/// dropped; `Done` settles the event with what this one asks for, `Pass` lets the failure stand. If it does and
+/// `error.retries()`, another attempt follows.
 ///
 /// `#[migrate]` marks the function that reads states of older versions: see `botyard_sdk::OldState`.
 ///
@@ -98,4 +114,10 @@ pub fn callback_data(item: TokenStream) -> TokenStream {
 #[proc_macro_derive(State, attributes(state))]
 pub fn state(item: TokenStream) -> TokenStream {
     state::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes the commands of a plugin of an enum: see the trait of the same name.
+#[proc_macro_derive(Command, attributes(command))]
+pub fn command(item: TokenStream) -> TokenStream {
+    command::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -26,6 +26,8 @@ pub(super) struct Sheet {
     state_version: u32,
     /// Names of the timers that the host keeps for it.
     recurs: Vec<String>,
+    /// Its filters, in words.
+    answers_to: Vec<String>,
     /// Sees events that others take.
     observes: bool,
     /// With their versions.
@@ -81,6 +83,7 @@ impl Sheet {
             key: manifest.key.to_string(),
             state_version: manifest.state_version,
             recurs: manifest.schedules.iter().map(|schedule| schedule.name.clone()).collect(),
+            answers_to: manifest.filters.iter().map(ToString::to_string).collect(),
             observes: manifest.filters.iter().any(|filter| filter.observe),
             interfaces: plugin.interfaces.clone(),
             rights: plugin.rights.clone(),
@@ -119,6 +122,9 @@ impl Sheet {
                 _ => joined(&self.rights.kinds),
             },
         );
+        for (index, filter) in self.answers_to.iter().enumerate() {
+            line(if index == 0 { "answers to" } else { "" }, filter);
+        }
         line("requests to", &joined(&self.rights.http));
         line("recurs", &joined(&self.recurs));
         if self.observes {
@@ -143,6 +149,7 @@ fn meaning(interface: &str) -> &'static str {
         "botyard:broadcast/broadcasts" => ": sends to many chats at once, once it is granted `broadcast`",
         "botyard:config/config" => ": reads its own `config`, and the `secrets` of its entry",
         "botyard:http/client" => ": sends HTTP requests to the servers that it names, once they are granted",
+        "botyard:jobs/jobs" => ": queues heavy work, within the bounds of its `jobs`",
         "botyard:schedule/timers" => ": sets timers",
         "botyard:files/files" => ": makes files, and fetches those of people",
         "botyard:telegram/chats" => ": is told what the host knows of chats",

@@ -45,6 +45,12 @@ impl wit::Host for Host {
         let fields: Vec<_> =
             fields.iter().map(|(key, value)| (redact(key).into_owned(), redact(value).into_owned())).collect();
         let fields = (!fields.is_empty()).then(|| display(Fields(&fields)));
+        if self.run.is_some() {
+            let level = format!("{level:?}").to_lowercase();
+            let level = level.strip_prefix("level::").unwrap_or(&level);
+            let after = fields.as_ref().map_or_else(String::new, |fields| format!(" {fields}"));
+            self.lines.push(format!("{level} {}{after}", Line(&message)));
+        }
         match level {
             wit::Level::Trace => tracing::trace!(target: "plugin", %plugin, event, fields, "{}", Line(&message)),
             wit::Level::Debug => tracing::debug!(target: "plugin", %plugin, event, fields, "{}", Line(&message)),

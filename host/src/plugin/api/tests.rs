@@ -80,6 +80,7 @@ impl Bench {
             journal: Journal::default(),
             on_trial: false,
             tape: None,
+            failed: None,
         };
         let meter = Arc::new(Meter::new(Duration::from_secs(1)));
         Host::running(Arc::new(context), meter, HttpClient::new([]), &invocation, tx, outbound)

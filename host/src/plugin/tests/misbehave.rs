@@ -244,7 +244,7 @@ fn limits_that_end_a_run_name_their_line_and_are_counted() {
             runtime.block_on(async { bench.handle(handle, limited(limits)).await })
         });
         let told = result.unwrap_err().with_place(&name());
-        assert!(told.ends_with(&format!("its `limits.{key}` of [plugins.shop] in bot.toml")), "{told}");
+        assert!(told.contains(&format!("(`limits.{key}`, for a job `jobs.{key}`) of [plugins.shop]")), "{told}");
         let rendered = recorder.handle().render();
         assert!(rendered.contains(&format!("plugin=\"shop\",limit=\"{key}\"}} 1")), "{rendered}");
     }

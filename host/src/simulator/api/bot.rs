@@ -71,6 +71,31 @@ pub(super) fn delete_commands(world: &mut World, params: &Params, out: &mut Vec<
     done(out)
 }
 
+pub(super) fn set_menu_button(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let button = match params.json("menu_button") {
+        None => None,
+        Some(Ok(button)) if matches!(button["type"].as_str(), Some("commands" | "web_app" | "default")) => Some(button),
+        Some(_) => return Err(ApiError::bad_request("can't parse menu button: Type can't be parsed")),
+    };
+    match params.int("chat_id") {
+        None => world.menu_button = button,
+        Some(_) => {
+            let chat = super::target(world, params)?;
+            world.chats.get_mut(&chat).expect("looked up above").menu_button = button;
+        }
+    }
+    world.emit(&json!({ "event": "commands" }));
+    done(out)
+}
+
+pub(super) fn menu_button(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let chat = if params.int("chat_id").is_some() { Some(super::target(world, params)?) } else { None };
+    let own = chat.and_then(|chat| world.chats[&chat].menu_button.as_ref());
+    let usual = json!({ "type": "default" });
+    render::json(own.or(world.menu_button.as_ref()).unwrap_or(&usual), out);
+    Ok(())
+}
+
 /// Takes over `allowed_updates` if it is a list of texts; anything else is ignored, as Telegram does.
 pub(in crate::simulator) fn take_allowed_updates(world: &mut World, params: &Params) {
     if let Some(Ok(list)) = params.json("allowed_updates")

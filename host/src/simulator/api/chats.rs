@@ -54,11 +54,20 @@ pub(super) fn member_count(world: &mut World, params: &Params, out: &mut Vec<u8>
     Ok(())
 }
 
+/// A `ChatMember`.
+pub(in crate::simulator) fn member_json(world: &World, chat: i64, user: i64) -> Value {
+    let mut json = Vec::new();
+    write_member(world, &world.chats[&chat], user, &mut json);
+    serde_json::from_slice(&json).expect("what is written is JSON")
+}
+
 /// The first administrator owns the chat; the bot administers every group that it is in.
 fn write_member(world: &World, chat: &Chat, user: i64, out: &mut Vec<u8>) {
     let is_bot = user == world.bot.id;
     let status = match chat.admins.first() {
         Some(&owner) if owner == user => "creator",
+        _ if is_bot && chat.blocked => "kicked",
+        _ if chat.banned.contains(&user) => "kicked",
         _ if chat.admins.contains(&user) || (is_bot && chat.kind != ChatKind::Private) => "administrator",
         _ if chat.members.contains(&user) || is_bot => "member",
         _ => "left",
@@ -66,6 +75,7 @@ fn write_member(world: &World, chat: &Chat, user: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{{\"status\":\"{status}\",\"user\":").as_bytes());
     render::user_id(world, user, out);
     match status {
+        "kicked" => out.extend_from_slice(b",\"until_date\":0"),
         "creator" => out.extend_from_slice(b",\"is_anonymous\":false"),
         "administrator" => {
             out.extend_from_slice(b",\"can_be_edited\":false");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::messages::{caption, draft};
 use super::{Answer, ApiError, list, target};
-use crate::simulator::files::{self, DOWNLOAD_LIMIT};
+use crate::simulator::files::{self, DOWNLOAD_LIMIT, StoredFile};
 use crate::simulator::model::{Message, Sender};
 use crate::simulator::params::Params;
 use crate::simulator::render;
@@ -53,7 +53,7 @@ pub(super) fn send_group(world: &mut World, params: &Params, out: &mut Vec<u8>) 
     Ok(())
 }
 
-fn set_caption(message: &mut Message, params: &Params) -> Result<(), ApiError> {
+pub(super) fn set_caption(message: &mut Message, params: &Params) -> Result<(), ApiError> {
     let formatted = caption(params)?;
     if !formatted.text.is_empty() {
         message.text = Some(formatted.text);
@@ -63,33 +63,54 @@ fn set_caption(message: &mut Message, params: &Params) -> Result<(), ApiError> {
 }
 
 /// Puts the media that `source` names into the message: an upload (`attach://field`), a `file_id` or an address.
-fn fill(world: &mut World, message: &mut Message, kind: &str, source: &str, params: &Params) -> Result<(), ApiError> {
+pub(super) fn fill(
+    world: &mut World,
+    message: &mut Message,
+    kind: &str,
+    source: &str,
+    params: &Params,
+) -> Result<(), ApiError> {
     let field = source.strip_prefix("attach://").unwrap_or(kind);
-    let (id, size, name, content_type) = if let Some(upload) = params.upload(field) {
+    let address;
+    let file = if let Some(upload) = params.upload(field) {
         if upload.size == 0 {
             return Err(ApiError::bad_request("file must be non-empty"));
         }
         let id = world.files.add(kind, upload);
-        (id, upload.size, upload.name.clone(), upload.content_type.clone())
+        world.files.by_id(&id)
     } else if let Some(file) = world.files.by_id(source) {
-        (file.id.clone(), file.size, "file".to_owned(), file.content_type.clone())
+        Some(file)
     } else if source.starts_with("http://") || source.starts_with("https://") {
         // Nothing is fetched from the network: the address stands for the file.
-        (source.to_owned(), 0, "file".to_owned(), String::new())
+        address = StoredFile::at(source);
+        Some(&address)
     } else if source.is_empty() {
         return Err(ApiError::bad_request(&format!("there is no {kind} in the request")));
     } else {
         return Err(ApiError::bad_request("wrong file identifier/HTTP URL specified"));
     };
-    let mut file = json!({ "file_id": id, "file_unique_id": unique(&id), "file_size": size });
+    let file = file.ok_or_else(|| ApiError::bad_request("wrong file identifier/HTTP URL specified"))?;
+    message.content = Some(Box::new(json!({ kind: fields(kind, file) })));
+    Ok(())
+}
+
+/// What a message of this kind says of a file.
+pub(in crate::simulator) fn fields(kind: &str, file: &StoredFile) -> Value {
+    let StoredFile { id, size, name, content_type, .. } = file;
+    let mut file = json!({ "file_id": id, "file_unique_id": unique(id), "file_size": size });
     match kind {
         "photo" => file = json!([with(file, json!({ "width": 800, "height": 600 }))]),
         "document" => file = with(file, json!({ "file_name": name, "mime_type": content_type })),
         "video" | "animation" => {
-            let more = json!({ "width": 640, "height": 480, "duration": 1, "mime_type": content_type });
+            let more = json!({
+                "width": 640, "height": 480, "duration": 1, "mime_type": content_type, "file_name": name
+            });
             file = with(file, more);
         }
-        "audio" | "voice" => file = with(file, json!({ "duration": 1, "mime_type": content_type })),
+        "audio" => {
+            file = with(file, json!({ "duration": 1, "mime_type": content_type, "file_name": name }));
+        }
+        "voice" => file = with(file, json!({ "duration": 1, "mime_type": content_type })),
         "video_note" => file = with(file, json!({ "length": 240, "duration": 1 })),
         _ => {
             let more = json!({
@@ -98,8 +119,7 @@ fn fill(world: &mut World, message: &mut Message, kind: &str, source: &str, para
             file = with(file, more);
         }
     }
-    message.content = Some(Box::new(json!({ kind: file })));
-    Ok(())
+    file
 }
 
 fn with(mut object: Value, more: Value) -> Value {

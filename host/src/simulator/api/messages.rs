@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::{Answer, ApiError, chat_named, done, target};
 use crate::simulator::entities::{self, Formatted};
-use crate::simulator::model::{Chat, ChatKind, Entity, Message, Sender};
+use crate::simulator::model::{Chat, Entity, Message, Sender};
 use crate::simulator::params::Params;
+use crate::simulator::people::reactions;
 use crate::simulator::world::World;
 
 /// In UTF-16 units, without markup.
@@ -169,11 +170,10 @@ pub(super) fn chat_action(world: &mut World, params: &Params, out: &mut Vec<u8>)
 
 pub(super) fn forward(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
     let (chat, mut message) = again(world, params, "forward")?;
-    let date = message.date;
-    let origin = match message.from {
-        Sender::Bot => json!({ "type": "user", "date": date, "sender_user": user(world, world.bot.id) }),
-        Sender::User(id) => json!({ "type": "user", "date": date, "sender_user": user(world, id) }),
-        Sender::Channel => json!({ "type": "hidden_user", "date": date, "sender_user_name": "Channel" }),
+    let from = chat_named(world, params, "from_chat_id")?.id;
+    let origin = match message.extra.as_deref().and_then(|extra| extra.get("forward_origin")) {
+        Some(origin) => origin.clone(),
+        None => reactions::origin_of(world, from, &message),
     };
     message.extra = Some(Box::new(json!({ "forward_origin": origin })));
     message.from = Sender::Bot;
@@ -195,6 +195,35 @@ pub(super) fn copy(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Ans
     Ok(())
 }
 
+/// Several messages, one by one; those that are not there are left out.
+pub(super) fn many(
+    world: &mut World,
+    params: &Params,
+    out: &mut Vec<u8>,
+    again: fn(&mut World, &Params, &mut Vec<u8>) -> Answer,
+) -> Answer {
+    let ids = super::list(params, "message_ids")?.unwrap_or_default();
+    if !(1..=100).contains(&ids.len()) {
+        return Err(ApiError::bad_request("message identifiers are not specified"));
+    }
+    let mut sent = Vec::new();
+    for id in &ids {
+        let mut values = params.values.as_ref().clone();
+        values.insert("message_id".to_owned(), id.clone());
+        let mut json = Vec::new();
+        match again(world, &Params { values: values.into(), uploads: Vec::new() }, &mut json) {
+            Ok(()) => {
+                let message: Value = serde_json::from_slice(&json).expect("what is written is JSON");
+                sent.push(json!({ "message_id": message["message_id"] }));
+            }
+            Err(error) if error.description.ends_with(" not found") && !error.description.contains("chat") => {}
+            Err(error) => return Err(error),
+        }
+    }
+    crate::simulator::render::json(&sent, out);
+    Ok(())
+}
+
 /// The message that is to be sent again, and where.
 fn again(world: &World, params: &Params, verb: &str) -> Result<(i64, Message), ApiError> {
     let chat = target(world, params)?;
@@ -206,14 +235,10 @@ fn again(world: &World, params: &Params, verb: &str) -> Result<(i64, Message), A
     message.reply_to = None;
     message.edit_date = None;
     message.reactions.clear();
-    if world.chats[&chat].kind != ChatKind::Private || verb == "copy" {
+    message.peoples_reactions.clear();
+    message.via_bot = None;
+    if verb == "copy" {
         message.extra = None;
     }
     Ok((chat, message))
-}
-
-fn user(world: &World, id: i64) -> Value {
-    let mut json = Vec::new();
-    crate::simulator::render::user_id(world, id, &mut json);
-    serde_json::from_slice(&json).expect("what is written is JSON")
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, ApiError, done};
 use crate::simulator::params::Params;
-use crate::simulator::people;
+use crate::simulator::people::payments;
 use crate::simulator::queries::Query;
 use crate::simulator::world::World;
 
@@ -39,7 +39,7 @@ pub(super) fn inline(world: &mut World, params: &Params, out: &mut Vec<u8>) -> A
         Some(Ok(Value::Array(results))) if results.len() > 50 => {
             return Err(ApiError::bad_request("RESULTS_TOO_MUCH"));
         }
-        Some(Ok(Value::Array(_))) => {}
+        Some(Ok(Value::Array(results))) => super::inline_results::check(world, &results)?,
         _ => return Err(ApiError::bad_request("can't parse inline query results JSON array")),
     }
     let (id, query) = answer(world, params, "inline_query_id", "inline_query")?;
@@ -56,12 +56,38 @@ pub(super) fn pre_checkout(world: &mut World, params: &Params, out: &mut Vec<u8>
     let text = params.text("error_message").unwrap_or_default();
     world.emit(&json!({ "event": "answer", "id": id, "chat": query.chat, "user": query.user, "text": text, "show_alert": !ok }));
     if ok {
-        people::has_paid(world, &query);
+        payments::has_paid(world, &query);
     }
     done(out)
 }
 
 pub(super) fn shipping(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
-    answer(world, params, "shipping_query_id", "shipping_query")?;
+    let ok = params.flag("ok");
+    let options = super::list(params, "shipping_options")?.unwrap_or_default();
+    if ok && options.is_empty() {
+        return Err(ApiError::bad_request("there must be at least one shipping option"));
+    }
+    if !ok && params.text("error_message").is_none() {
+        return Err(ApiError::bad_request("error message must be non-empty"));
+    }
+    let (id, query) = answer(world, params, "shipping_query_id", "shipping_query")?;
+    world.emit(&json!({
+        "event": "shipping", "id": id, "chat": query.chat, "user": query.user, "ok": ok, "options": options,
+        "text": params.text("error_message"),
+    }));
     done(out)
+}
+
+pub(super) fn refund(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let user = params.int("user_id").ok_or_else(|| ApiError::bad_request("invalid user_id specified"))?;
+    let charge = params.text("telegram_payment_charge_id").unwrap_or_default();
+    payments::refund(world, user, &charge).map_err(ApiError::bad_request)?;
+    done(out)
+}
+
+pub(super) fn star_balance(world: &mut World, out: &mut Vec<u8>) -> Answer {
+    let kept = world.charges.iter().filter(|charge| !charge.refunded && charge.payment["currency"] == "XTR");
+    let amount: i64 = kept.filter_map(|charge| charge.payment["total_amount"].as_i64()).sum();
+    crate::simulator::render::json(&json!({ "amount": amount }), out);
+    Ok(())
 }

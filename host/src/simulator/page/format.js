@@ -1,25 +1,6 @@
-// Turns messages into elements. Text only ever becomes text nodes: nothing that a bot sends is read as HTML.
+// Text with its entities. Links lead where they say, in a new tab, and only when somebody follows them.
 
-/** Makes an element; properties that the element has are set as such, others become attributes. */
-export function el(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name in element && !name.startsWith("aria")) element[name] = value;
-    else element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
-
-/** A hue for a person or chat, always the same for the same id. */
-export const hue = (id) => Math.abs(Number(id) * 137) % 360;
-
-export function avatar(id, name) {
-  const element = el("span", { className: "avatar", "aria-hidden": "true" }, Array.from(name)[0] ?? "?");
-  element.style.setProperty("--hue", hue(id));
-  return element;
-}
+import { el } from "./dom.js";
 
 /** The address of a link, or nothing if it is not one that is safe to follow. */
 function safeAddress(address) {
@@ -33,7 +14,7 @@ function safeAddress(address) {
 
 export function link(address, ...children) {
   const href = safeAddress(address);
-  return href ? el("a", { href, target: "_blank", rel: "noopener noreferrer" }, ...children) : el("span", {}, ...children);
+  return href ? el("a", { href, target: "_blank", rel: "noopener noreferrer", title: href }, ...children) : el("span", {}, ...children);
 }
 
 const TAGS = { bold: "strong", italic: "em", underline: "u", strikethrough: "s", code: "code", blockquote: "blockquote", expandable_blockquote: "blockquote" };
@@ -42,9 +23,12 @@ function wrap(entity, text, children, say) {
   switch (entity.type) {
     case "text_link": return link(entity.url, ...children);
     case "url": return link(text, ...children);
-    case "pre": return el("pre", { "aria-label": entity.language }, ...children);
+    case "email": return link(`mailto:${text}`, ...children);
+    case "phone_number": return link(`tel:${text}`, ...children);
+    case "pre": return el("pre", { "aria-label": entity.language, "data-language": entity.language, tabIndex: 0 }, ...children);
     case "bot_command": return el("button", { type: "button", className: "command", onclick: () => say(text) }, ...children);
     case "spoiler": return spoiler(children);
+    case "expandable_blockquote": return expandable(children);
     case "mention": case "hashtag": case "cashtag": case "text_mention": return el("span", { className: "mention" }, ...children);
     default: return TAGS[entity.type] ? el(TAGS[entity.type], {}, ...children) : el("span", {}, ...children);
   }
@@ -59,9 +43,25 @@ function spoiler(children) {
   };
   element.addEventListener("click", toggle);
   element.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" || event.key === " ") { event.preventDefault(); toggle(); }
+    if (event.key === "Enter" || event.key === " ") { event.preventDefault(); event.stopPropagation(); toggle(); }
   });
   return element;
+}
+
+function expandable(children) {
+  const element = el("blockquote", { className: "short" }, ...children);
+  element.append(el("button", { type: "button", className: "unfold", onclick: ({ target }) => { element.classList.remove("short"); target.remove(); } }, "show all"));
+  return element;
+}
+
+const isBlock = (node) => ["PRE", "BLOCKQUOTE"].includes(node?.tagName);
+
+/** Blocks stand on lines of their own anyway. */
+function withoutBreaks(node, before, after) {
+  if (typeof node !== "string") return node;
+  const begin = isBlock(before) && node.startsWith("\n") ? 1 : 0;
+  const end = isBlock(after) && node.length > begin && node.endsWith("\n") ? -1 : undefined;
+  return node.slice(begin, end);
 }
 
 /** Text with its entities as nodes. Offsets are UTF-16 units, as JavaScript's own. */
@@ -80,48 +80,18 @@ export function formatted(text, entities = [], say = () => {}) {
       at = end;
     }
     if (at < to) nodes.push(text.slice(at, to));
-    return nodes;
+    return nodes.map((node, at) => withoutBreaks(node, nodes[at - 1], nodes[at + 1]));
   };
   return build(0, text.length);
 }
 
-export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-export const day = (seconds) => new Date(seconds * 1000).toLocaleDateString([], { weekday: "long", day: "numeric", month: "long", year: "numeric" });
-
-function picture(src, alt) {
-  const element = el("img", { src, alt });
-  element.onerror = () => element.replaceWith(el("span", { className: "attachment" }, "Photo (files are not kept over a restart)"));
-  return element;
-}
-
-/** What a message that is not a text shows. */
-export function attachment(message) {
-  const file = (id, name) => {
-    const href = id.startsWith("http") ? id : `/sim/file/${encodeURIComponent(id)}`;
-    return el("span", { className: "attachment" }, `${name} · `, id.startsWith("http") ? link(href, href) : el("a", { href, download: "" }, "download"));
-  };
-  if (message.photo) {
-    const id = message.photo.at(-1).file_id;
-    return id.startsWith("http") ? file(id, "Photo") : picture(`/sim/file/${encodeURIComponent(id)}`, message.caption ?? "Photo");
+/** An amount in the smallest units of a currency. */
+export function money(amount, currency) {
+  if (currency === "XTR") return `⭐ ${amount}`;
+  try {
+    const format = new Intl.NumberFormat([], { style: "currency", currency });
+    return format.format(amount / 10 ** format.resolvedOptions().maximumFractionDigits);
+  } catch {
+    return `${amount} ${currency}`;
   }
-  for (const [kind, name] of [["document", "File"], ["video", "Video"], ["animation", "Animation"], ["audio", "Audio"], ["voice", "Voice message"], ["video_note", "Video message"], ["sticker", "Sticker"]]) {
-    if (message[kind]) return file(message[kind].file_id, message[kind].file_name ?? name);
-  }
-  if (message.dice) return el("span", { className: "big" }, `${message.dice.emoji} ${message.dice.value}`);
-  if (message.venue) return el("span", { className: "attachment" }, `${message.venue.title}, ${message.venue.address}`);
-  if (message.location) return el("span", { className: "attachment" }, `Location ${message.location.latitude}, ${message.location.longitude}`);
-  if (message.contact) return el("span", { className: "attachment" }, `${message.contact.first_name} · ${message.contact.phone_number}`);
-  if (message.poll) return el("div", { className: "attachment" }, el("strong", {}, message.poll.question), el("ul", {}, ...message.poll.options.map((option) => el("li", {}, option.text))));
-  if (message.invoice) return el("div", { className: "attachment" }, el("strong", {}, message.invoice.title), el("div", {}, message.invoice.description), `${(message.invoice.total_amount / 100).toFixed(2)} ${message.invoice.currency}`);
-  if (message.successful_payment) return el("span", { className: "attachment" }, `Paid ${(message.successful_payment.total_amount / 100).toFixed(2)} ${message.successful_payment.currency}`);
-  if (message.migrate_to_chat_id || message.migrate_from_chat_id) return el("span", { className: "note" }, "The group became a supergroup.");
-  return undefined;
-}
-
-/** A line that stands for a message in lists and quotes. */
-export function summary(message) {
-  if (!message) return "";
-  const text = message.text ?? message.caption;
-  if (text) return text.replace(/\s+/g, " ").slice(0, 120);
-  return attachment(message)?.textContent || (message.photo ? "Photo" : "Message");
 }

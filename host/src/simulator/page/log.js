@@ -1,31 +1,46 @@
 // The list of messages: drawn with as little change as possible, and kept at its end unless somebody scrolls up.
 
-import { day, el } from "./format.js";
-import { $, ordered, state } from "./state.js";
+import { $, arrows, day, el, sync } from "./dom.js";
+import { here, nameOf, ordered, state } from "./state.js";
 import { messageElement } from "./view.js";
 
-/** Elements of messages that have not changed since they were made. */
+/** Elements of messages that have not changed since they were made, and of days. */
 const made = new Map();
+const days = new Map();
 
-function elementOf(message, context) {
-  const id = message.message_id;
-  const waiting = [...state.pressed.keys()].filter((place) => place.startsWith(`${message.chat.id}/${id}/`)).join();
-  const known = made.get(id);
-  if (known?.message === message && known.waiting === waiting) return known.element;
-  const element = messageElement(message, context);
-  made.set(id, { message, waiting, element });
+function elementOf(album) {
+  const [{ chat, message_id }] = album;
+  const waiting = [...state.pressed.keys()].filter((place) => place.startsWith(`${chat.id}/${message_id}/`)).join();
+  const known = made.get(message_id);
+  const same = known && known.waiting === waiting && known.album.length === album.length && known.album.every((message, at) => message === album[at]);
+  if (same) return known.element;
+  const element = messageElement(album);
+  // An edit is seen as one.
+  if (known && known.album[0].edit_date !== album[0].edit_date) element.classList.add("changed");
+  made.set(message_id, { album, waiting, element });
   return element;
 }
 
-/** Makes `nodes` the children of `parent` and moves none that is in its place: focus and selection stay. */
-function sync(parent, nodes) {
-  const wanted = new Set(nodes);
-  for (const child of [...parent.childNodes]) if (!wanted.has(child)) child.remove();
-  let at = parent.firstChild;
-  for (const node of nodes) {
-    if (node === at) at = at.nextSibling;
-    else parent.insertBefore(node, at);
+/** The messages of an album come as one. */
+function albums() {
+  const all = [];
+  for (const message of ordered()) {
+    const last = all.at(-1)?.[0];
+    if (message.media_group_id && last?.media_group_id === message.media_group_id) all.at(-1).push(message);
+    else all.push([message]);
   }
+  return all;
+}
+
+function goneElement(id, by) {
+  const key = `gone-${id}`;
+  if (!days.has(key)) days.set(key, el("div", { className: "note gone" }, by === null || by === undefined ? `${state.bot.first_name} deleted a message` : `${nameOf(by)} deleted a message`));
+  return days.get(key);
+}
+
+function dayElement(date) {
+  if (!days.has(date)) days.set(date, el("div", { className: "day" }, date));
+  return days.get(date);
 }
 
 /** Whether the log shows its end, and is to go on doing so. */
@@ -33,36 +48,58 @@ let atEnd = true;
 
 function toEnd() {
   const log = $("log");
-  if (atEnd) log.scrollTop = log.scrollHeight;
-  if (atEnd) $("newer").hidden = true;
+  if (!atEnd) return;
+  log.scrollTop = log.scrollHeight;
+  $("newer").hidden = true;
 }
 
 /** Draws the messages; without any, `empty()`. */
-export function drawMessages(context, empty, goToEnd) {
+export function drawMessages(empty, goToEnd) {
   atEnd ||= goToEnd;
+  const items = albums().map((album) => ({ id: album[0].message_id, date: album[0].date, element: elementOf(album) }));
+  for (const [id, { by, place }] of state.gone) if (place === here()) items.push({ id, element: goneElement(id, by) });
+  items.sort((a, b) => a.id - b.id);
   const nodes = [];
   let shownDay;
-  for (const message of ordered()) {
-    const date = day(message.date);
-    if (date !== shownDay) nodes.push(el("div", { className: "day" }, shownDay = date));
-    nodes.push(elementOf(message, context));
+  for (const { date, element } of items) {
+    const name = date && day(date);
+    if (name && name !== shownDay) nodes.push(dayElement(shownDay = name));
+    nodes.push(element);
   }
   if (!nodes.length && state.chat) nodes.push(empty());
   const focused = document.activeElement?.closest?.("#log button")?.textContent;
+  const focusedId = document.activeElement?.closest?.("#log article")?.id;
   sync($("log"), nodes);
-  if (focused && document.activeElement === document.body) {
-    [...$("log").querySelectorAll("button")].findLast((button) => button.textContent === focused)?.focus({ preventScroll: true });
+  if (focusedId && document.activeElement === document.body) {
+    const article = document.getElementById(focusedId);
+    const again = focused && [...(article ?? $("log")).querySelectorAll("button")].find((key) => key.textContent === focused);
+    (again || article)?.focus({ preventScroll: true });
   }
   toEnd();
 }
 
 /** Another chat or person: nothing that was made can be used again. */
-export const forgetMessages = () => made.clear();
+export function forgetMessages() {
+  made.clear();
+  days.clear();
+}
 
 /** Offers the way down after a message that came while somebody reads further up. */
 export const offerNewer = () => { $("newer").hidden = atEnd; };
 
-$("newer").onclick = () => { atEnd = true; toEnd(); };
+/** Shows a message, and that it is the one. */
+export function goTo(id) {
+  const element = document.getElementById(`message-${id}`);
+  if (!element) return false;
+  atEnd = false;
+  element.scrollIntoView({ block: "center" });
+  element.focus({ preventScroll: true });
+  element.classList.remove("changed");
+  requestAnimationFrame(() => element.classList.add("changed"));
+  return true;
+}
+
+$("newer").onclick = () => { atEnd = true; toEnd(); $("text").focus(); };
 let lastTop = 0;
 $("log").onscroll = () => {
   const log = $("log");
@@ -73,5 +110,6 @@ $("log").onscroll = () => {
   if (atEnd) $("newer").hidden = true;
 };
 // Pictures that arrive, and keyboards that open, must not push the newest message out of sight.
-$("log").addEventListener("load", toEnd, true);
+for (const event of ["load", "loadedmetadata"]) $("log").addEventListener(event, toEnd, true);
 new ResizeObserver(toEnd).observe($("log"));
+arrows($("log"), "article");

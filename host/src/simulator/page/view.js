@@ -1,60 +1,84 @@
-// One message as an element: author, quote, text, keyboard, time.
+// One message, or one album, as an element: author, quote, content, keyboard, reactions, time.
 
-import { attachment, clock, el, formatted, hue, link, summary } from "./format.js";
+import { cardOf, mediaOf, noteOf, summary } from "./cards.js";
+import { button, clock, el, hue, icon } from "./dom.js";
+import { formatted, link } from "./format.js";
+import { actHere, attempt, isGroup, nameOf, state } from "./state.js";
 
-/**
- * @param message as `/sim/messages` gives it
- * @param context `me` (who looks), `group` (show authors), `pressed` (set of buttons that wait for their answer),
- *   `say(text)`, `press(message, button)`, `edit(message)`
- */
-export function messageElement(message, context) {
-  const mine = message.from?.id === context.me && !message.from_bot;
-  const bubble = el("div", { className: "bubble" });
-  if (context.group && !mine) {
+/** What the messages need done: `say(text)`, `press(message, button, place)`, `pay(message)`, `menu(message, anchor)`, `go(id)`, `type(text)`. */
+export const doings = {};
+
+const isMine = (message) => message.from?.id === state.me && !message.from_bot;
+
+export function messageElement(album) {
+  const [message] = album;
+  const note = noteOf(message);
+  if (note) return el("article", { className: "note", id: `message-${message.message_id}`, tabIndex: -1 }, note);
+  const mine = isMine(message);
+  const bare = Boolean(message.sticker || message.dice);
+  const bubble = el("div", { className: bare ? "bubble bare" : "bubble" });
+  if (isGroup() && !mine) {
     const author = message.from ?? message.sender_chat;
     const name = el("div", { className: "author" }, author.first_name ?? author.title ?? "");
     name.style.setProperty("--hue", hue(author.id));
     bubble.append(name);
   }
-  if (message.forward_origin) bubble.append(el("div", { className: "meta" }, "forwarded"));
-  if (message.reply_to_message) bubble.append(el("p", { className: "quote" }, summary(message.reply_to_message)));
-  const attached = attachment(message);
-  if (attached) bubble.append(attached);
-  const text = message.text ?? message.caption;
-  if (text) {
-    const nodes = formatted(text, message.entities ?? message.caption_entities, context.say);
-    bubble.append(el("div", { className: "text", dir: "auto" }, ...nodes));
-  }
-  bubble.append(footer(message, mine, context));
-  const element = el("article", { className: mine ? "message mine" : "message" }, bubble);
+  if (message.via_bot) bubble.append(el("div", { className: "via" }, `via @${message.via_bot.username}`));
+  if (message.forward_origin) bubble.append(el("div", { className: "via" }, `Forwarded from ${originName(message.forward_origin)}`));
+  if (message.reply_to_message) bubble.append(quote(message.reply_to_message));
+  const pictures = album.map(mediaOf).filter(Boolean);
+  if (pictures.length > 1) bubble.append(el("div", { className: "album", "data-count": pictures.length }, pictures));
+  else if (pictures.length) bubble.append(pictures[0]);
+  const card = cardOf(message);
+  if (card) bubble.append(card);
+  const texts = album.filter((part) => part.text ?? part.caption).map((part) =>
+    el("div", { className: "text", dir: "auto" }, formatted(part.text ?? part.caption, part.entities ?? part.caption_entities, doings.say)));
+  // A short text has the time beside it.
+  bubble.append(...texts.slice(0, -1), el("div", { className: "tail" }, texts.at(-1), footer(message)), moreButton(message, mine));
+  const element = el("article", { className: mine ? "message mine" : "message", id: `message-${message.message_id}`, tabIndex: -1, "aria-label": `${mine ? "You" : nameOf(message.from?.id) ?? ""}, ${clock(message.date)}` }, bubble);
   const rows = message.reply_markup?.inline_keyboard ?? [];
-  if (rows.length) element.append(inlineKeyboard(message, rows, context));
+  if (rows.length) element.append(inlineKeyboard(message, rows));
+  const reactions = Object.entries(message.reactions ?? {});
+  if (reactions.length) element.append(el("div", { className: "reactions" }, reactions.map(([emoji, users]) => reaction(message, emoji, users))));
   return element;
 }
 
-function footer(message, mine, context) {
-  const parts = [];
-  if (message.reactions) parts.push(el("span", { className: "reactions" }, message.reactions.join(" ")));
-  if (mine && message.text) parts.push(el("button", { type: "button", onclick: () => context.edit(message) }, "edit"));
-  if (message.edit_date) parts.push("edited");
-  const time = el("time", { dateTime: new Date(message.date * 1000).toISOString() }, clock(message.date));
-  return el("div", { className: "meta" }, ...parts, time);
+const originName = (origin) => origin.sender_user?.first_name ?? origin.sender_user_name ?? (origin.chat ?? origin.sender_chat)?.title ?? "somebody";
+
+function quote(original) {
+  const author = original.from?.first_name ?? original.sender_chat?.title ?? "";
+  return button([el("strong", {}, author), el("span", {}, summary(original))], () => doings.go(original.message_id), { className: "quote" });
 }
 
-function inlineKeyboard(message, rows, context) {
-  const button = (button, at) => {
-    if (button.url) return link(button.url, `${button.text} ↗`);
-    const waiting = context.pressed.has(at);
-    const usable = button.callback_data !== undefined || button.pay;
-    return el("button", {
-      type: "button",
-      className: waiting ? "busy" : "",
-      "aria-busy": waiting ? "true" : undefined,
-      disabled: !usable,
-      title: usable ? undefined : "The simulator can't follow this kind of button",
-      onclick: () => context.press(message, button, at),
-    }, button.text);
+function footer(message) {
+  const time = el("time", { dateTime: new Date(message.date * 1000).toISOString() }, clock(message.date));
+  const edited = message.edit_date && el("span", { title: `edited at ${clock(message.edit_date)}` }, "edited");
+  return el("div", { className: "meta" }, edited, time);
+}
+
+const moreButton = (message, mine) => button(icon("more"), ({ currentTarget }) => doings.menu(message, currentTarget),
+  { className: "more", "aria-label": `What to do with ${mine ? "your" : "this"} message`, "aria-haspopup": "menu" });
+
+function reaction(message, emoji, users) {
+  const mine = users.includes(state.me);
+  const others = Object.entries(message.reactions).filter(([other, by]) => other !== emoji && by.includes(state.me)).map(([other]) => other);
+  const toggle = () => attempt(() => actHere("react", { message_id: message.message_id, emoji: mine ? others : [emoji] }));
+  return button([emoji, el("span", {}, users.length)], toggle, { "aria-pressed": mine ? "true" : "false", title: users.map(nameOf).join(", ") });
+}
+
+function inlineKeyboard(message, rows) {
+  const key = (item, place) => {
+    if (item.url) return link(item.url, `${item.text} ↗`);
+    if (item.pay) return button(item.text, () => doings.pay(message), { className: "primary" });
+    if (item.callback_data !== undefined) {
+      const waiting = state.pressed.has(place);
+      return button(item.text, () => doings.press(message, item, place), { className: waiting ? "busy" : "", "aria-busy": waiting ? "true" : undefined });
+    }
+    const query = item.switch_inline_query_current_chat ?? item.switch_inline_query ?? item.switch_inline_query_chosen_chat?.query;
+    if (query !== undefined) return button(item.text, () => doings.type(`@${state.bot.username} ${query}`));
+    if (item.copy_text) return button(`${item.text} ⧉`, () => attempt(() => navigator.clipboard.writeText(item.copy_text.text)), { title: "copies a text" });
+    return button(item.text, undefined, { disabled: true, title: "The playground can't follow this kind of button" });
   };
-  const line = (row, y) => el("div", { className: "row" }, ...row.map((item, x) => button(item, `${message.chat.id}/${message.message_id}/${y}/${x}`)));
-  return el("div", { className: "inline" }, ...rows.map(line));
+  const line = (row, y) => el("div", { className: "row" }, row.map((item, x) => key(item, `${message.chat.id}/${message.message_id}/${y}/${x}`)));
+  return el("div", { className: "inline" }, rows.map(line));
 }
