@@ -279,7 +279,7 @@ mod careful {
 
     #[text("^refuse")]
     fn refuse(ctx: &mut Ctx) {
-        ctx.reply("?").keyboard(InlineKeyboard::new().row([Button::callback("x", "y".repeat(65))]));
+        ctx.reply("?").keyboard(InlineKeyboard::new().row([Button::callback("x", "y".repeat(1025))]));
     }
 
     #[text]
@@ -323,5 +323,5 @@ fn an_error_may_be_answered_in_place_of_what_failed() {
     assert_eq!(bot.text("hello").texts(), ["None"], "what the failed run asked for is dropped");
     bot.last_attempt = true;
     assert_eq!(bot.text("fail").texts(), ["Sorry: busy"]);
-    assert!(bot.text("refuse").texts()[0].contains("65 bytes"), "an effect that can't be asked for is an error, too");
+    assert!(bot.text("refuse").texts()[0].contains("1025 bytes"), "an effect that can't be asked for is an error, too");
 }
