@@ -11,6 +11,7 @@
 
 mod api;
 mod bindings;
+mod buttons;
 mod cache;
 mod component;
 mod engine;
@@ -28,13 +29,14 @@ mod tests;
 mod version;
 
 pub use bindings::botyard::types::types::{Album, Command, Event, State, Timer, Update};
+pub use buttons::Buttons;
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::read_file;
 pub use grants::{Broadcasting, Grants};
 pub use http::HttpClient;
 pub use journal::Journal;
 pub use limits::{Limits, MEMORY_CAP};
-pub use manifest::{CommandHelp, Filter, Manifest, Schedule};
+pub use manifest::{CommandHelp, Filter, Manifest, Menu, Schedule};
 pub use outbound::{Attachment, CallError, Outbound};
 pub use run::{Invocation, RunError, RunReport, Verdict};
 #[cfg(test)]

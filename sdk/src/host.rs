@@ -21,7 +21,10 @@ mod imports {
     };
     pub(crate) use fsm::conversation::{clear as state_clear, get as state_get, peek as state_peek, set as state_set};
     pub(crate) use http::client::send as http_send;
-    pub(crate) use i18n::catalogs::translate;
+    pub(crate) use i18n::catalogs::{available as catalogs_available, translate, translate_markup};
+    pub(crate) use i18n::languages::{
+        choose as language_choose, chosen as language_chosen, of_user as language_of_user,
+    };
     pub(crate) use log::log::{emit, panicked};
     pub(crate) use random::random::bytes as random_bytes;
     pub(crate) use schedule::timers::{

@@ -58,7 +58,7 @@ pub mod media;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;
 
-pub use botyard_sdk_macros::{State, plugin};
+pub use botyard_sdk_macros::{State, plugin, t};
 pub use ctx::{
     Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, Message, Recipients, Recurring, Run, Scope, SetTimer,
     Storage,

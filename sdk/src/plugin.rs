@@ -1,7 +1,7 @@
 //! From an event to a handler: the table that `#[plugin]` makes, and the walk through it.
 //!
 //! Each handler is a filter of the manifest. The host says which of them an event matches, so there is one place that
-//! decides it. The handlers of those are tried in the order of the table (states, commands, callbacks, contents, texts,
+//! decides it. The handlers of those are tried in the order of the table (states, commands, callbacks, buttons, contents, texts,
 //! albums, everything else; within each as they stand in the source) until one takes the event; observers never take it.
 
 use crate::bindings::botyard::types::types::{Invocation, State as Stored};
@@ -89,8 +89,8 @@ pub struct Text {
     pub version: &'static str,
     pub description: &'static str,
     pub key: Option<&'static str>,
-    /// Name and key of the description.
-    pub commands: &'static [(&'static str, &'static str)],
+    /// Name, key of the description, and the menus that it is in.
+    pub commands: &'static [(&'static str, &'static str, &'static [&'static str])],
     /// Locale and source.
     pub catalogs: &'static [(&'static str, &'static str)],
     pub methods: &'static [&'static str],
@@ -112,6 +112,8 @@ pub struct Route<S: State> {
 pub enum Matcher {
     Command(&'static [&'static str]),
     Callback(&'static str),
+    /// The text of a keyboard's button, by its keys in the catalogs.
+    Button(&'static [&'static str]),
     Text(Option<&'static str>),
     /// What a message is made of the host does not look at: the test decides.
     Content(fn(&Run) -> bool),
@@ -141,6 +143,7 @@ impl Matcher {
             callback_prefix: None,
             text_regex: None,
             plain_text: false,
+            text_keys: Vec::new(),
             states: Vec::new(),
             observe: false,
         };
@@ -154,6 +157,7 @@ impl Matcher {
                 filter.plain_text = regex.is_none();
                 filter.text_regex = regex.map(str::to_owned);
             }
+            Self::Button(keys) => filter.text_keys = owned(keys),
             Self::Content(_) => {}
             Self::Album(regex) => {
                 filter.kinds = owned(&["album"]);
@@ -192,14 +196,18 @@ impl<S: State> Table<S> {
         let text = &self.text;
         let pairs =
             |pairs: &[(&str, &str)]| pairs.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect::<Vec<_>>();
-        let commands = pairs(text.commands).into_iter();
+        let commands = text.commands.iter().map(|&(name, key, menus)| CommandHelp {
+            name: name.to_owned(),
+            description_key: key.to_owned(),
+            menus: menus.iter().map(|&menu| menu.to_owned()).collect(),
+        });
         let catalogs = pairs(text.catalogs).into_iter();
         Manifest {
             name: text.name.to_owned(),
             version: text.version.to_owned(),
             description: text.description.to_owned(),
             filters: self.routes.iter().filter_map(Route::filter).collect(),
-            commands: commands.map(|(name, description_key)| CommandHelp { name, description_key }).collect(),
+            commands: commands.collect(),
             key: text.key.unwrap_or(S::KEY).to_owned(),
             state_version: S::VERSION,
             catalogs: catalogs.map(|(locale, source)| Catalog { locale, source }).collect(),

@@ -17,16 +17,19 @@
 //! # }
 //! ```
 //!
-//! What it does not do: read catalogs (texts are the fallbacks in the calls), keep the states of several conversations
-//! apart, or let time pass. Those are the host's.
+//! Texts come from the plugin's catalogs, in the language of [`Bot::locale`], unless the user has chosen another one.
+//!
+//! What it does not do: keep the states of several conversations apart, or let time pass. Those are the host's.
 
 use std::marker::PhantomData;
+
+use botyard_catalogs::Catalogs;
 
 use crate::bindings::botyard::http::client as wit;
 use crate::bindings::botyard::schedule::timers::{Entry, Owner, Rule};
 use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
 use crate::bindings::exports::botyard::plugin::handler::Filter;
-use crate::host::{Made, World, with};
+use crate::host::{Here, Made, World, with};
 use crate::{Album, BroadcastStatus, Error, Event, Handled, Plugin, Recipients, Timer, Update, Value, http, json};
 
 /// When every run takes place, in unix milliseconds.
@@ -37,7 +40,7 @@ pub struct Bot<P> {
     world: World,
     /// The user's first name.
     pub first_name: String,
-    /// The user's language.
+    /// The user's language, as Telegram tells it.
     pub locale: String,
     events: u64,
     plugin: PhantomData<P>,
@@ -119,11 +122,17 @@ impl<P: Plugin> Bot<P> {
     const CHAT: i64 = 7;
 
     /// A plugin that nobody has written to yet.
+    ///
+    /// # Panics
+    /// When its catalogs can't be read.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "a bot is begun by name")]
     pub fn new() -> Self {
+        let catalogs = P::describe().catalogs.into_iter().map(|catalog| (catalog.locale, catalog.source));
+        let catalogs = Catalogs::load(&catalogs.collect::<Vec<_>>(), None, "en");
+        let catalogs = catalogs.unwrap_or_else(|error| panic!("{error}")).into();
         let (first_name, locale) = ("Alice".to_owned(), "en".to_owned());
-        Self { world: World::default(), first_name, locale, events: 0, plugin: PhantomData }
+        Self { world: World { catalogs, ..World::default() }, first_name, locale, events: 0, plugin: PhantomData }
     }
 
     /// Gives the plugin a configuration.
@@ -346,12 +355,24 @@ impl<P: Plugin> Bot<P> {
     }
 
     fn run_once(&mut self, conversation: bool, event: Event, matched: Vec<u32>, outcome: &mut Outcome) {
+        let about = match &event {
+            Event::Update(update) => Some(update),
+            Event::Album(album) => album.updates.first(),
+            _ => None,
+        };
+        self.world.here = Here {
+            user: about.map_or(Some(Self::CHAT), |update| update.user_id),
+            chat: about.map_or(Some(Self::CHAT), |update| update.chat_id),
+            told: self.locale.clone(),
+        };
+        let locale = self.world.spoken();
         let before = std::mem::take(&mut self.world);
         with(|world| *world = before.clone());
         let id = conversation.then_some(Self::CHAT);
         let key = StateKey { chat_id: id, user_id: id, thread_id: None };
         let seed = self.events;
-        outcome.result = P::handle(Invocation { id: self.events, attempt: 1, now: NOW, seed, key, matched, event });
+        outcome.result =
+            P::handle(Invocation { id: self.events, attempt: 1, now: NOW, seed, key, locale, matched, event });
         let mut after = with(std::mem::take);
         let calls = std::mem::take(&mut after.calls).into_iter();
         let begun = after.broadcasts.iter().filter(|(id, _)| !before.broadcasts.contains_key(id));
@@ -378,6 +399,14 @@ impl<P: Plugin> Bot<P> {
         self.world.responses = unused;
     }
 
+    /// Whether the text is that of one of the filter's buttons, in whichever language.
+    fn is_button(&self, filter: &Filter, update: &Update) -> bool {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let said = update.text.as_deref().map(words);
+        let mut texts = filter.text_keys.iter().flat_map(|key| self.world.catalogs.texts(key));
+        texts.any(|text| Some(words(&text)) == said)
+    }
+
     /// The filters that the event matches: those that observe, and the others.
     fn matched(&self, event: &Event) -> (Vec<u32>, Vec<u32>) {
         let album = match event {
@@ -397,6 +426,7 @@ impl<P: Plugin> Bot<P> {
         let is_plain = update.text.is_some() && !update.command.as_ref().is_some_and(is_known);
         let matching = (0..).zip(&filters).filter(|(_, filter)| {
             matches(filter, update)
+                && (filter.text_keys.is_empty() || self.is_button(filter, update))
                 && (is_plain || !filter.plain_text)
                 && (filter.states.is_empty() || filter.states.iter().any(|name| self.state() == Some(name)))
         });

@@ -16,6 +16,7 @@ mod e2e {
     mod crash;
     mod files;
     mod floods;
+    mod languages;
     mod load;
     mod misbehaviour;
     mod operator;

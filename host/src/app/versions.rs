@@ -14,6 +14,7 @@ use crate::config::{self, Config};
 use crate::dispatch::{Entry, Trial};
 use crate::domain::{BotId, PluginName};
 use crate::plugin::Plugin;
+use crate::store::rows::button::{self, ButtonRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::prefix_end;
 use crate::store::{Commit, CommitError, Op, Store};
@@ -89,7 +90,7 @@ impl Versions {
             );
             return Ok(Loaded { entry: serving(before.clone(), entry), refused: Some(why) });
         }
-        let plugin = self.loader.make(config, name, entry, wasm.clone()).await?;
+        let plugin = self.make(config, name, entry, wasm.clone()).await?;
         let Some(before) = before else {
             let old = row.clone();
             shelf::serves(&mut row, found.as_str(), &plugin.manifest.version);
@@ -110,6 +111,32 @@ impl Versions {
         Ok(Loaded { entry: Entry { trial, ..serving(before, entry) }, refused: None })
     }
 
+    /// Makes a plugin of a file, and tells it which texts its buttons have had.
+    async fn make(
+        &self,
+        config: &Config,
+        name: &PluginName,
+        entry: &config::Plugin,
+        wasm: Vec<u8>,
+    ) -> anyhow::Result<Arc<Plugin>> {
+        let plugin = self.loader.make(config, name, entry, wasm).await?;
+        if !plugin.buttons().is_empty() {
+            let key = button::key(self.bot, name);
+            let row = self.store.get(&key)?;
+            // One that can't be read is as good as none.
+            let known = row.and_then(|row| ButtonRow::decode(&row).ok()).unwrap_or_default();
+            let texts = plugin.buttons().remember(known.texts.clone());
+            if texts != known.texts {
+                let ops = vec![Op::Put { key, value: ButtonRow { texts }.encode() }];
+                match self.store.commit(Commit { ops, ..Commit::default() }).await {
+                    Ok(_) | Err(CommitError::Conflict { .. }) => {}
+                    Err(CommitError::Store(error)) => return Err(error.into()),
+                }
+            }
+        }
+        Ok(plugin)
+    }
+
     /// The version that has served, from the files that are kept.
     async fn kept(
         &self,
@@ -118,7 +145,7 @@ impl Versions {
         entry: &config::Plugin,
         version: &str,
     ) -> Option<Arc<Plugin>> {
-        let loaded = async { self.loader.make(config, name, entry, self.shelf.read(name, version).await?).await };
+        let loaded = async { self.make(config, name, entry, self.shelf.read(name, version).await?).await };
         loaded
             .await
             .inspect_err(|error| {
@@ -207,7 +234,7 @@ impl Versions {
                 (None, false) => unreachable!("the newest of them is taken"),
             });
         };
-        let plugin = self.loader.make(config, name, entry, self.shelf.read(name, &target).await?).await?;
+        let plugin = self.make(config, name, entry, self.shelf.read(name, &target).await?).await?;
         shelf::reject(&mut row, &newest, "an operator went back to another version");
         shelf::serves(&mut row, &target, &plugin.manifest.version);
         self.shelf.write(name, &row).await?;

@@ -49,6 +49,9 @@ impl Build {
             .map_err(|error| anyhow!("cargo has built {}, but the host can't load it: {error}", built.display()))?;
         let out = self.out.unwrap_or_else(|| PathBuf::from(format!("{}.wasm", package.name)));
         replace(&built, &out).with_context(|| format!("could not write {}", out.display()))?;
+        for warning in &summary.warnings {
+            tell(&format!("warning: {warning}"));
+        }
         say(&format!("{}: {}, version {}\n", out.display(), size(summary.bytes), summary.version));
         Ok(Exit::Done)
     }

@@ -49,7 +49,8 @@ impl Inspector {
     fn load(&mut self, name: &PluginName, path: &Path, settings: Settings) -> Result<Summary, String> {
         let wasm = plugin::read_file(path).map_err(|error| unreadable(&error))?;
         let plugin = self.engine()?.load(name.clone(), &wasm, settings).map_err(|error| error.to_string())?;
-        let warnings = plugin.warnings.clone();
+        let mut warnings = plugin.warnings.clone();
+        warnings.extend(plugin.catalog_warnings());
         Ok(Summary { version: plugin.version.to_string(), bytes: wasm.len() as u64, warnings })
     }
 

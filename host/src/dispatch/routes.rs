@@ -205,11 +205,15 @@ impl Routes {
             };
             let mut found = Found::default();
             if let Some(album) = album {
-                found.look(plugin, |filter| self.matches(filter, album), &mut is_open)?;
+                found.look(plugin, |filter| self.matches(plugin, filter, album), &mut is_open)?;
             }
             let is_whole = !found.is_empty();
             if !is_whole {
-                found.look(plugin, |filter| messages.iter().any(|facts| self.matches(filter, facts)), &mut is_open)?;
+                found.look(
+                    plugin,
+                    |filter| messages.iter().any(|facts| self.matches(plugin, filter, facts)),
+                    &mut is_open,
+                )?;
             }
             if !found.observing.is_empty() {
                 let matched = found.observing;
@@ -235,14 +239,14 @@ impl Routes {
         mut state_of: impl FnMut(&Plugin) -> Result<Option<String>, E>,
     ) -> Result<Vec<u32>, E> {
         let mut found = Found::default();
-        found.look(plugin, |filter| self.matches(filter, facts), &mut |filter| {
+        found.look(plugin, |filter| self.matches(plugin, filter, facts), &mut |filter| {
             Ok(state_of(plugin)?.is_some_and(|open| filter.states.contains(&open)))
         })?;
         Ok(found.observing)
     }
 
     /// Everything but the state.
-    fn matches(&self, filter: &Filter, facts: &Facts<'_>) -> bool {
+    fn matches(&self, plugin: &Plugin, filter: &Filter, facts: &Facts<'_>) -> bool {
         let view = facts.view;
         let any_or = |list: &[String], value: Option<&str>| {
             list.is_empty() || value.is_some_and(|value| list.iter().any(|item| item == value))
@@ -259,6 +263,8 @@ impl Routes {
                 .text_regex
                 .as_ref()
                 .is_none_or(|regex| view.text.as_deref().is_some_and(|text| regex.is_match(text)))
+            && (filter.text_keys.is_empty()
+                || view.text.as_deref().is_some_and(|text| plugin.buttons().says(&filter.text_keys, text)))
     }
 }
 

@@ -25,6 +25,7 @@ use super::{Event, Journal, Outbound, Plugin};
 use crate::config::redaction::redact;
 use crate::domain::{BotId, Conversation, EventLane, PluginName};
 use crate::store::rows::fsm::{StateRow, aside_key, before_key, key};
+use crate::store::rows::language::Listener;
 use crate::store::{self, Tx};
 
 /// Bytes of a guest's own words that are kept and logged.
@@ -59,6 +60,8 @@ pub struct Invocation {
     pub journal: Journal,
     /// The version is on trial: a state that it takes over from another version is kept as it was.
     pub on_trial: bool,
+    /// Who is spoken to.
+    pub listener: Listener,
 }
 
 /// What a plugin made of an event.
@@ -204,7 +207,13 @@ impl Plugin {
         invocation: &Invocation,
         event: wire::Event,
     ) -> (Host, Result<Verdict, RunError>) {
+        let locale = host.run.as_ref().map(|run| run.language());
+        let locale = match locale.transpose() {
+            Ok(locale) => locale.unwrap_or_default(),
+            Err(error) => return (host, Err(RunError::Host(error.to_string()))),
+        };
         let invocation = wire::Invocation {
+            locale,
             id: invocation.id,
             attempt: invocation.attempt,
             now: invocation.now,

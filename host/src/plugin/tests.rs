@@ -56,6 +56,7 @@ fn invocation() -> Invocation {
         event: Event::Timer(timer),
         journal: Journal::default(),
         on_trial: false,
+        listener: Default::default(),
     }
 }
 

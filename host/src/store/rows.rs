@@ -10,6 +10,7 @@ use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName, Us
 
 pub mod album;
 pub mod broadcast;
+pub mod button;
 pub mod chat;
 pub mod dead;
 pub mod expiry;
@@ -18,6 +19,7 @@ pub mod flood;
 pub mod fsm;
 pub mod inbox;
 pub mod kv;
+pub mod language;
 pub mod menu;
 pub mod meta;
 pub mod moved;
@@ -99,6 +101,9 @@ mod tests {
             }
         }
         let bytes = kinds.into_keys().collect::<String>();
-        assert_eq!(bytes, "abcdefghiklmnopqrstuvwxy", "a new kind is added here; one that has gone is not used again");
+        assert_eq!(
+            bytes, "Babcdefghiklmnopqrstuvwxyz",
+            "a new kind is added here; one that has gone is not used again"
+        );
     }
 }

@@ -8,13 +8,14 @@ use syn::{
     Attribute, Expr, ExprLit, FnArg, GenericArgument, Ident, ItemFn, Lit, LitStr, Pat, PathArguments, Token, Type,
 };
 
+use crate::buttons;
 use crate::known::KINDS;
 use crate::names::{CONTENTS, nearest, snake_case};
 use crate::state::parse_time;
 
 /// The attributes that make a handler, in the order in which handlers are tried.
-const ATTRIBUTES: [&str; 11] =
-    ["state", "command", "callback", "content", "text", "album", "on", "timer", "cron", "every", "expired"];
+const ATTRIBUTES: [&str; 12] =
+    ["state", "command", "callback", "button", "content", "text", "album", "on", "timer", "cron", "every", "expired"];
 
 /// One handler attribute on one function.
 pub(crate) struct Handler {
@@ -66,12 +67,13 @@ impl Handler {
         })
     }
 
-    /// Names and help keys of the commands, for the menu. Without a help text a command is not in it.
-    pub(crate) fn menu(&self) -> Vec<(String, String)> {
+    /// Names, help keys and menus of the commands. Without a help text a command is in none.
+    pub(crate) fn menu(&self) -> Vec<(String, String, Vec<String>)> {
         let help = self.arguments.help.as_ref().map(LitStr::value).or_else(|| self.doc.clone());
         match help {
             Some(help) if self.is_command() && !self.arguments.observe => {
-                self.arguments.names.iter().map(|name| (name.value(), help.clone())).collect()
+                let menus: Vec<String> = self.arguments.menus.iter().map(LitStr::value).collect();
+                self.arguments.names.iter().map(|name| (name.value(), help.clone(), menus.clone())).collect()
             }
             _ => Vec::new(),
         }
@@ -96,6 +98,10 @@ impl Handler {
             "callback" => {
                 let prefix = names.first().map_or_else(String::new, LitStr::value);
                 quote!(Callback(#prefix))
+            }
+            "button" => {
+                buttons::check(names)?;
+                quote!(Button(&[#(#names),*]))
             }
             "text" | "state" => match names.first() {
                 Some(regex) => quote!(Text(::core::option::Option::Some(#regex))),
@@ -162,6 +168,7 @@ impl Handler {
 struct Arguments {
     names: Vec<LitStr>,
     help: Option<LitStr>,
+    menus: Vec<LitStr>,
     state: Option<Pat>,
     observe: bool,
     zone: Option<LitStr>,
@@ -199,6 +206,9 @@ impl Arguments {
             "callback" if count > 1 => "one prefix: `#[callback(\"size:\")]`",
             "album" if count > 1 => "one regular expression: `#[album(\"^sell\")]`",
             "text" if count > 1 => "one regular expression: `#[text(\"^hi\")]`",
+            "button" if count == 0 => {
+                "name the text of the button by its key in the catalogs: `#[button(\"menu.order\")]`"
+            }
             "content" if count == 0 => "name what the message is made of: `#[content(\"photo\")]`",
             "on" if count == 0 => "name the kind of update: `#[on(\"edited_message\")]`",
             "timer" if count != 1 => "name the timer: `#[timer(\"reminder\")]`",
@@ -215,7 +225,9 @@ impl Arguments {
             }
             "state" if self.state.is_none() => "name the state: `#[state(Form::Name)]`",
             "state" if count > 0 => "a state and a regular expression: `#[text(\"^hi\", state = Form::Name)]`",
-            other if other != "command" && self.help.is_some() => "only commands take `help`",
+            other if other != "command" && (self.help.is_some() || !self.menus.is_empty()) => {
+                "only commands take `help` and `menu`"
+            }
             _ => "",
         };
         if !cure.is_empty() {
@@ -244,6 +256,10 @@ impl Parse for Arguments {
                         input.parse::<Token![=]>()?;
                         arguments.help = Some(input.parse()?);
                     }
+                    "menu" => {
+                        input.parse::<Token![=]>()?;
+                        arguments.menus = buttons::menus(input)?;
+                    }
                     "state" => {
                         input.parse::<Token![=]>()?;
                         arguments.state = Some(Pat::parse_multi(input)?);
@@ -257,7 +273,7 @@ impl Parse for Arguments {
                         arguments.missed = Some(input.parse()?);
                     }
                     other => {
-                        let known = "`help`, `state`, `observe`, `tz`, `missed`";
+                        let known = "`help`, `menu`, `state`, `observe`, `tz`, `missed`";
                         let message = format!("unknown argument `{other}`: one of {known}");
                         return Err(syn::Error::new(name.span(), message));
                     }

@@ -68,6 +68,7 @@ impl Bench {
             event: Event::Timer(Timer { id: 1, name: String::new(), payload: vec![], due: 0 }),
             journal: Journal::default(),
             on_trial: false,
+            listener: Listener::default(),
         };
         let meter = Arc::new(Meter::new(Duration::from_secs(1)));
         Host::running(Arc::new(context), meter, HttpClient::new([]), &invocation, tx, Arc::new(NoCalls))
