@@ -19,7 +19,7 @@ const EXPORT: &str = "botyard:plugin/handler@0.1.0";
 pub(super) const BROADCASTS: &str = "botyard:broadcast/broadcasts@0.1.0";
 
 /// What a plugin may import.
-const OFFERED: [&str; 14] = [
+const OFFERED: [&str; 15] = [
     "botyard:types/types@0.1.0",
     "botyard:telegram/bot-api@0.1.0",
     BROADCASTS,
@@ -28,6 +28,7 @@ const OFFERED: [&str; 14] = [
     "botyard:fsm/conversation@0.1.0",
     "botyard:storage/key-value@0.1.0",
     "botyard:i18n/catalogs@0.1.0",
+    "botyard:i18n/languages@0.1.0",
     "botyard:schedule/timers@0.1.0",
     "botyard:http/client@0.1.0",
     "botyard:clock/clock@0.1.0",
