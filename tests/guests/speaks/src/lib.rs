@@ -59,6 +59,6 @@ mod tests {
         assert_eq!(bot.text("/who").texts(), ["uz 3 other"], "before what Telegram tells, behind what was chosen");
         assert!(bot.text("/undo en").result.is_err());
         assert!(bot.text("/chat nothing").result.is_ok());
-        assert!(bot.text("/undo ???").result.unwrap_err().to_string().contains("no language tag"));
+        assert!(bot.text("/chat ???").result.unwrap_err().to_string().contains("no language tag"));
     }
 }
