@@ -72,6 +72,7 @@ macro_rules! forms {
 }
 
 /// The rule for quantities.
+#[expect(clippy::nonminimal_bool, reason = "the conditions stand as in CLDR")]
 pub(crate) fn cardinal(locale: &LanguageIdentifier) -> Rule {
     match locale.language.as_str() {
         "am" | "as" | "bn" | "doi" | "fa" | "gu" | "hi" | "kn" | "pcm" | "zu" => {
