@@ -12,6 +12,7 @@
 mod api;
 mod bare;
 mod bindings;
+mod buttons;
 mod cache;
 mod component;
 mod engine;
@@ -33,6 +34,7 @@ mod tests;
 mod version;
 
 pub use bindings::botyard::types::types::{Album, Command, Event, Failure, Job, State, Timer, Update};
+pub use buttons::Buttons;
 pub use engine::{Engine, EngineSettings, Settings};
 pub use file::{LARGEST, read_file};
 pub use grants::{Broadcasting, Grants};
@@ -40,7 +42,7 @@ pub use http::HttpClient;
 pub use journal::Journal;
 pub use limits::{Budget, JobLimits, Limits, MEMORY_CAP};
 pub use lock::{Approved, Lock, LockError};
-pub use manifest::{CommandHelp, Filter, Manifest, Schedule};
+pub use manifest::{CommandHelp, Filter, Manifest, Menu, Schedule};
 pub use outbound::{Attachment, CallError, Outbound};
 pub use rights::Rights;
 pub use run::{Invocation, RunError, RunReport, Verdict};

@@ -64,7 +64,7 @@ pub mod media;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;
 
-pub use botyard_sdk_macros::{Command, State, plugin};
+pub use botyard_sdk_macros::{Command, State, plugin, t};
 pub use command::Command;
 pub use ctx::{
     Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, JobError, JobStatus, Message, QueuedJob, Recipients,

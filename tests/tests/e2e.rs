@@ -18,6 +18,7 @@ mod e2e {
     mod files;
     mod floods;
     mod jobs;
+    mod languages;
     mod load;
     mod misbehaviour;
     mod operator;

@@ -12,6 +12,7 @@ use crate::domain::{Conversation, UpdateView};
 use crate::plugin::{self, Invocation, Journal, Plugin, Verdict};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{InboxRow, StoredEvent};
+use crate::store::rows::language::Listener;
 use crate::store::{self, Tx};
 
 /// What came of the plugins.
@@ -54,6 +55,7 @@ impl Context {
             failed: None,
             matched: Vec::new(),
             event: plugin::Event::Other((String::new(), String::new())),
+            listener: Listener::default(),
         };
         let routes = self.routes.load_full();
         let raw = match &row.event {
@@ -109,6 +111,7 @@ impl Context {
         {
             return Ok(Err(Failure::paused(&first.version.plugin.name)));
         }
+        invocation.listener = self.listener(view);
         let mut updates = views.iter().zip(&single).map(|((view, raw), facts)| self.wire(view, facts, raw));
         invocation.event = match album {
             Some(album) => plugin::Event::Album(plugin::Album {
@@ -191,6 +194,11 @@ impl Context {
             }
         }
         tx
+    }
+
+    pub(super) fn listener(&self, view: &UpdateView<'_>) -> Listener {
+        let told = view.language.as_deref().map(str::to_owned);
+        Listener { user: view.user, chat: view.chat, told, default: self.default_locale.clone() }
     }
 
     fn wire(&self, view: &UpdateView<'_>, facts: &Facts<'_>, raw: &str) -> plugin::Update {

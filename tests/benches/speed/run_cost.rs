@@ -198,6 +198,7 @@ fn invocation(lane: Lane, number: u64) -> Invocation {
         }),
         journal: Journal::default(),
         on_trial: false,
+        listener: Default::default(),
     }
 }
 
