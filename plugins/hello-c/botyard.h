@@ -45,6 +45,7 @@ typedef struct {
     uint32_t attempt;
     uint64_t now, seed;
     state_key key;
+    string locale;
     struct { const uint32_t *at; size_t length; } matched;
     uint8_t event;
     update update; /* where `event` is EVENT_UPDATE; the largest of the cases */
@@ -57,12 +58,12 @@ typedef struct {
     list_string kinds, chat_types, commands;
     option_string callback_prefix, text_regex;
     bool plain_text;
-    list_string states;
+    list_string text_keys, states;
     option_string condition;
     bool observe;
 } filter;
 
-typedef struct { string name, description_key; } command_help;
+typedef struct { string name, description_key; list_string menus; } command_help;
 
 typedef struct {
     string name, version, description;

@@ -62,7 +62,7 @@ use crate::{Error, Handled, Run, t};
 ///
 /// A variant without an attribute is its name in snake case, with its fields as words: `Option`s may be left out, and a
 /// `String` at the end takes the rest. The first line of its documentation (or `help = "…"`) describes it, in the menu
-/// behind `/` and in [`help`](Self::help): a text, or a key of the catalogs. `hidden`, or without a description, it is
+/// behind `/` and in [`help`](Self::help): a text, or a key of the catalogs. `menu = "groups"` says in whose menu it is. `hidden`, or without a description, it is
 /// in neither. Further names in the attribute are aliases, which are in neither as well.
 pub trait Command: Sized {
     /// All of them.
@@ -95,6 +95,8 @@ pub struct CommandInfo {
     pub usage: &'static str,
     /// Empty: hidden.
     pub help: &'static str,
+    /// The menus that it is in; everybody's where empty.
+    pub menus: &'static [&'static str],
 }
 
 fn lines(commands: &[CommandInfo], describe: impl Fn(&str) -> String) -> String {

@@ -75,6 +75,10 @@ impl<S: State> Ctx<S> {
         Ok(Self { run: Run::new(invocation), state })
     }
 
+    pub(crate) fn run_mut(&mut self) -> &mut Run {
+        &mut self.run
+    }
+
     pub(crate) fn into_run(self) -> Run {
         self.run
     }
@@ -240,10 +244,13 @@ impl Run {
         self.update_parts().and_then(|update| update.message_id)
     }
 
-    /// The user's language as Telegram tells it, else the host's default.
-    #[must_use]
-    pub fn locale(&self) -> &str {
-        self.update_parts().map_or("", |update| &update.locale)
+    pub(crate) fn own_locale(&self) -> &str {
+        &self.invocation.locale
+    }
+
+    /// The rest of the run speaks this.
+    pub(crate) fn speak(&mut self, locale: String) {
+        self.invocation.locale = locale;
     }
 
     /// Who caused the event. Read from the update's JSON on each call.

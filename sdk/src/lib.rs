@@ -70,7 +70,7 @@ pub mod media;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;
 
-pub use botyard_sdk_macros::{CallbackData, Command, State, plugin};
+pub use botyard_sdk_macros::{CallbackData, Command, State, plugin, t};
 pub use callback::{CallbackData, CallbackField};
 pub use command::Command;
 pub use ctx::{

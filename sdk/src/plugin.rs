@@ -1,7 +1,7 @@
 //! From an event to a handler: the table that `#[plugin]` makes, and the walk through it.
 //!
 //! Each handler is a filter of the manifest. The host says which of them an event matches, so there is one place that
-//! decides it. The handlers of those are tried in the order of the table (states, links, commands, callbacks, contents,
+//! decides it. The handlers of those are tried in the order of the table (states, links, commands, callbacks, buttons, contents,
 //! texts, albums, everything else; within each as they stand in the source) until one takes the event; observers never take it.
 
 use crate::bindings::botyard::types::types::{Invocation, State as Stored};
@@ -139,8 +139,8 @@ pub struct Text {
     pub version: &'static str,
     pub description: &'static str,
     pub key: Option<&'static str>,
-    /// Name and key of the description.
-    pub commands: &'static [(&'static str, &'static str)],
+    /// Name, key of the description, and the menus that it is in.
+    pub commands: &'static [(&'static str, &'static str, &'static [&'static str])],
     /// Locale and source.
     pub catalogs: &'static [(&'static str, &'static str)],
     pub methods: &'static [&'static str],
@@ -167,6 +167,8 @@ pub enum Matcher {
     /// What comes with `/start`: how it begins.
     Start(&'static str),
     Callback(&'static str),
+    /// The text of a keyboard's button, by its keys in the catalogs.
+    Button(&'static [&'static str]),
     Text(Option<&'static str>),
     Album(Option<&'static str>),
     Kinds(&'static [&'static str]),
@@ -195,6 +197,7 @@ impl Matcher {
             callback_prefix: None,
             text_regex: None,
             plain_text: false,
+            text_keys: Vec::new(),
             states: Vec::new(),
             condition: None,
             observe: false,
@@ -215,6 +218,7 @@ impl Matcher {
                 filter.plain_text = regex.is_none();
                 filter.text_regex = regex.map(str::to_owned);
             }
+            Self::Button(keys) => filter.text_keys = owned(keys),
             Self::Album(regex) => {
                 filter.kinds = owned(&["album"]);
                 filter.text_regex = regex.map(str::to_owned);
@@ -253,8 +257,8 @@ impl<S: State> Table<S> {
         let text = &self.text;
         let pairs =
             |pairs: &[(&str, &str)]| pairs.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect::<Vec<_>>();
-        let commands = pairs(text.commands).into_iter();
-        let mut menu = commands.map(|(name, description_key)| CommandHelp { name, description_key }).collect();
+        let commands = text.commands.iter().map(|&(name, key, menus)| help(name, key, menus));
+        let mut menu = commands.collect();
         self.add_to_menu(&mut menu);
         let catalogs = pairs(text.catalogs).into_iter();
         Manifest {
@@ -278,10 +282,8 @@ impl<S: State> Table<S> {
     fn add_to_menu(&self, menu: &mut Vec<CommandHelp>) {
         for route in self.routes {
             let Matcher::Commands(commands) = route.on else { continue };
-            for CommandInfo { names, help, .. } in commands.iter().filter(|one| !one.help.is_empty() && !route.observe)
-            {
-                menu.push(CommandHelp { name: names[0].to_owned(), description_key: (*help).to_owned() });
-            }
+            let shown = commands.iter().filter(|one| !one.help.is_empty() && !route.observe);
+            menu.extend(shown.map(|CommandInfo { names, help: key, menus, .. }| help(names[0], key, menus)));
         }
     }
 
@@ -305,6 +307,14 @@ impl<S: State> Table<S> {
             return Err(Error::permanent(message));
         };
         state::encode(&migrate(old.into())?)
+    }
+}
+
+fn help(name: &str, key: &str, menus: &[&str]) -> CommandHelp {
+    CommandHelp {
+        name: name.to_owned(),
+        description_key: key.to_owned(),
+        menus: menus.iter().map(|&menu| menu.to_owned()).collect(),
     }
 }
 

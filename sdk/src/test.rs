@@ -17,20 +17,23 @@
 //! # }
 //! ```
 //!
-//! What it does not do: read catalogs (texts are the fallbacks in the calls), keep the states of several conversations
-//! apart, or let time pass. Those are the host's.
+//! Texts come from the plugin's catalogs, in the language of [`Bot::locale`], unless the user has chosen another one.
+//!
+//! What it does not do: keep the states of several conversations apart, or let time pass. Those are the host's.
+
+mod filters;
+mod keyboards;
 
 use std::marker::PhantomData;
 
-use serde_json::value::RawValue;
+use botyard_catalogs::Catalogs;
 
-use crate::api::Json;
+use self::filters::{command, matches};
 use crate::bindings::botyard::http::client as wit;
 use crate::bindings::botyard::schedule::timers::{Entry, Owner, Rule};
 use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
 use crate::bindings::exports::botyard::plugin::handler::{Failure, Filter};
-use crate::host::{Made, Queued, World, with};
-use crate::update::member;
+use crate::host::{Here, Made, Queued, World, with};
 use crate::{Album, BroadcastStatus, Error, Event, Handled, Job, Plugin, Recipients, Timer, Update, Value, http, json};
 
 /// When every run takes place, in unix milliseconds.
@@ -41,7 +44,7 @@ pub struct Bot<P> {
     world: World,
     /// The user's first name.
     pub first_name: String,
-    /// The user's language.
+    /// The user's language, as Telegram tells it.
     pub locale: String,
     /// The next runs are the last attempt: `#[on_error]` is told that no other will follow.
     pub last_attempt: bool,
@@ -143,12 +146,18 @@ impl<P: Plugin> Bot<P> {
     const CHAT: i64 = 7;
 
     /// A plugin that nobody has written to yet.
+    ///
+    /// # Panics
+    /// When its catalogs can't be read.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "a bot is begun by name")]
     pub fn new() -> Self {
+        let catalogs = P::describe().catalogs.into_iter().map(|catalog| (catalog.locale, catalog.source));
+        let catalogs = Catalogs::load(&catalogs.collect::<Vec<_>>(), None, "en");
+        let catalogs = catalogs.unwrap_or_else(|error| panic!("{error}")).into();
         let (first_name, locale) = ("Alice".to_owned(), "en".to_owned());
         Self {
-            world: World::default(),
+            world: World { catalogs, ..World::default() },
             first_name,
             locale,
             last_attempt: false,
@@ -215,71 +224,6 @@ impl<P: Plugin> Bot<P> {
         let query = json!({ "id": "q", "from": self.user(), "data": data });
         let update = self.update("callback_query", &query);
         self.run(Event::Update(Update { callback_data: Some(data.to_owned()), ..update }))
-    }
-
-    /// The user presses the button with this label: the newest one that there is.
-    ///
-    /// ```
-    /// use botyard_sdk::prelude::*;
-    ///
-    /// #[plugin]
-    /// mod tea {
-    ///     #[command("tea")]
-    ///     fn tea(ctx: &mut Ctx) {
-    ///         ctx.reply("Which one?").keyboard(InlineKeyboard::new().row([Button::callback("Green", "tea:green")]));
-    ///     }
-    ///
-    ///     #[callback("tea:")]
-    ///     fn pressed(ctx: &mut Ctx) {
-    ///         ctx.edit(ctx.callback_data());
-    ///     }
-    /// }
-    ///
-    /// # fn main() {
-    /// let mut bot = botyard_sdk::test::Bot::<tea::Plugin>::new();
-    /// bot.text("/tea");
-    /// assert_eq!(bot.press_button("Green").texts(), ["tea:green"]);
-    /// # }
-    /// ```
-    ///
-    /// # Panics
-    /// When the user sees no such button, or one that tells the bot nothing.
-    pub fn press_button(&mut self, label: &str) -> Outcome {
-        let is_it = |keyboard: &Value| buttons(keyboard).find(|button| button["text"] == label).cloned();
-        let found = self.keyboards.iter().enumerate().rev().find_map(|(at, keyboard)| Some((at, is_it(keyboard)?)));
-        let Some((at, button)) = found else {
-            let labels = self.keyboards.iter().flat_map(buttons).filter_map(|button| button["text"].as_str());
-            panic!("there is no button `{label}`: there are {:?}", labels.collect::<Vec<_>>());
-        };
-        let Some(data) = button["callback_data"].as_str() else {
-            panic!("pressing the button `{label}` tells the bot nothing: {button}");
-        };
-        self.pressed = at;
-        self.press(data)
-    }
-
-    /// The labels of the buttons that the user sees, the oldest message first.
-    #[must_use]
-    pub fn labels(&self) -> Vec<&str> {
-        self.keyboards.iter().flat_map(buttons).filter_map(|button| button["text"].as_str()).collect()
-    }
-
-    /// What the calls of a run do to the keyboards that the user sees.
-    fn look_at_keyboards(&mut self, outcome: &Outcome) {
-        for (method, params) in &outcome.calls {
-            let markup = &params["reply_markup"];
-            // As JSON in a string, which Telegram takes as well.
-            let read = markup.as_str().and_then(|json| serde_json::from_str::<Value>(json).ok());
-            let keyboard = read.as_ref().unwrap_or(markup)["inline_keyboard"].clone();
-            if method.starts_with("edit") {
-                if let Some(edited) = self.keyboards.get_mut(self.pressed) {
-                    *edited = keyboard;
-                }
-            } else if keyboard.is_array() {
-                self.keyboards.push(keyboard);
-                self.pressed = self.keyboards.len() - 1;
-            }
-        }
     }
 
     /// The user sends a message that is no text: `{ "document": { "file_id": "…", … } }`, say.
@@ -526,13 +470,25 @@ impl<P: Plugin> Bot<P> {
         matched: Vec<u32>,
         outcome: &mut Outcome,
     ) {
+        let about = match &event {
+            Event::Update(update) => Some(update),
+            Event::Album(album) => album.updates.first(),
+            _ => None,
+        };
+        self.world.here = Here {
+            user: about.map_or(Some(Self::CHAT), |update| update.user_id),
+            chat: about.map_or(Some(Self::CHAT), |update| update.chat_id),
+            told: about.map_or(&self.locale, |update| &update.locale).clone(),
+        };
+        let locale = self.world.spoken();
         let before = std::mem::take(&mut self.world);
         with(|world| *world = before.clone());
         let of = conversation.then_some(Self::CHAT);
         let key = StateKey { chat_id: of, user_id: of, thread_id: None };
         let seed = self.events;
         let (id, (attempt, failed)) = (self.events, attempt);
-        outcome.result = P::handle(Invocation { id, attempt, now: NOW, seed, key, matched, event, failed });
+        let run = Invocation { id, attempt, now: NOW, seed, key, locale, matched, event, failed };
+        outcome.result = P::handle(run);
         let mut after = with(std::mem::take);
         let calls = std::mem::take(&mut after.calls).into_iter();
         let begun = after.broadcasts.iter().filter(|(id, _)| !before.broadcasts.contains_key(id));
@@ -559,6 +515,14 @@ impl<P: Plugin> Bot<P> {
         self.world.responses = unused;
     }
 
+    /// Whether the text is that of one of the filter's buttons, in whichever language.
+    fn is_button(&self, filter: &Filter, update: &Update) -> bool {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let said = update.text.as_deref().map(words);
+        let mut texts = filter.text_keys.iter().flat_map(|key| self.world.catalogs.texts(key));
+        texts.any(|text| Some(words(&text)) == said)
+    }
+
     /// The filters that the event matches: those that observe, and the others.
     fn matched(&self, event: &Event) -> (Vec<u32>, Vec<u32>) {
         let album = match event {
@@ -578,96 +542,12 @@ impl<P: Plugin> Bot<P> {
         let is_plain = update.text.is_some() && !update.command.as_ref().is_some_and(is_known);
         let matching = (0..).zip(&filters).filter(|(_, filter)| {
             matches(filter, update)
+                && (filter.text_keys.is_empty() || self.is_button(filter, update))
                 && (is_plain || !filter.plain_text)
                 && (filter.states.is_empty() || filter.states.iter().any(|name| self.state() == Some(name)))
         });
         let (observing, taking): (Vec<_>, Vec<_>) = matching.partition(|(_, filter)| filter.observe);
         let places = |filters: Vec<(u32, _)>| filters.into_iter().map(|(place, _)| place).collect();
         (places(observing), places(taking))
-    }
-}
-
-fn buttons(keyboard: &Value) -> impl Iterator<Item = &Value> {
-    keyboard.as_array().into_iter().flatten().filter_map(Value::as_array).flatten()
-}
-
-fn command(text: &str) -> Option<Command> {
-    let rest = text.strip_prefix('/')?;
-    let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let name = name.split('@').next().unwrap_or_default().to_lowercase();
-    Some(Command { name, args: args.trim().to_owned() })
-}
-
-/// Everything that the update alone decides.
-fn matches(filter: &Filter, update: &Update) -> bool {
-    let any_or = |list: &[String], value: Option<&String>| list.is_empty() || value.is_some_and(|v| list.contains(v));
-    let text = update.text.as_deref();
-    let regex = filter.text_regex.as_deref().map(|regex| regex::Regex::new(regex).expect("the pattern is valid"));
-    any_or(&filter.kinds, Some(&update.kind))
-        && any_or(&filter.chat_types, update.chat_type.as_ref())
-        && any_or(&filter.commands, update.command.as_ref().map(|command| &command.name))
-        && regex.is_none_or(|regex| text.is_some_and(|text| regex.is_match(text)))
-        && filter
-            .callback_prefix
-            .as_deref()
-            .is_none_or(|prefix| update.callback_data.as_deref().is_some_and(|data| data.starts_with(prefix)))
-        && filter.condition.as_deref().is_none_or(|condition| holds(condition, update))
-}
-
-/// What the host decides with the same code.
-fn holds(condition: &str, update: &Update) -> bool {
-    let condition = botyard_filter::Condition::parse(condition, 512 << 10);
-    let condition = condition.unwrap_or_else(|error| panic!("the host would not take this filter: {error}"));
-    // An album's messages are messages.
-    let content = ["message", &update.kind].into_iter().find_map(|kind| member::<&RawValue>(&update.raw, kind));
-    let content = content.map_or("", RawValue::get);
-    let language = crate::User::of(&Json::from(content)).language_code;
-    condition.holds(&botyard_filter::Subject {
-        chat: update.chat_id,
-        chat_type: update.chat_type.as_deref(),
-        topic: update.thread_id,
-        user: update.user_id,
-        language: language.as_deref(),
-        text: update.text.as_deref(),
-        args: update.command.as_ref().map(|command| &*command.args),
-        content,
-        fields: Default::default(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::prelude::*;
-
-    #[derive(serde::Deserialize)]
-    struct Case {
-        about: String,
-        kind: String,
-        body: Value,
-        #[serde(rename = "true")]
-        holds: Vec<String>,
-        #[serde(rename = "false")]
-        fails: Vec<String>,
-    }
-
-    #[plugin]
-    mod quiet {
-        #[text]
-        fn nothing(_ctx: &mut Ctx) {}
-    }
-
-    /// The host goes through the same table.
-    #[test]
-    fn conditions_are_true_of_what_they_say() {
-        let cases: Vec<Case> = serde_json::from_str(include_str!("../filter/cases.json")).unwrap();
-        for Case { about, kind, body, holds: holding, fails } in cases {
-            let update = Bot::<quiet::Plugin>::new().received(&kind, &body);
-            for (conditions, expected) in [(holding, true), (fails, false)] {
-                for condition in conditions {
-                    assert_eq!(holds(&condition, &update), expected, "{about}: {condition}");
-                }
-            }
-        }
     }
 }

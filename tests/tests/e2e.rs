@@ -19,6 +19,7 @@ mod e2e {
     mod files;
     mod floods;
     mod jobs;
+    mod languages;
     mod limits;
     mod load;
     mod misbehaviour;

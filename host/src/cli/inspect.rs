@@ -98,7 +98,7 @@ fn summary(wasm: &[u8], plugin: &plugin::Plugin) -> Summary {
         version: plugin.version.to_string(),
         bytes: wasm.len() as u64,
         state_version: plugin.manifest.state_version,
-        warnings: plugin.warnings.clone(),
+        warnings: plugin.warnings.iter().cloned().chain(plugin.catalog_warnings()).collect(),
         answers_to: plugin.manifest.filters.iter().map(ToString::to_string).collect(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::routes::{Facts, Routes, matches};
 use crate::domain::{ChatFacts, PluginName, UpdateView};
-use crate::plugin::{Filter, Plugin};
+use crate::plugin::{Buttons, Filter, Plugin};
 
 /// What an update means to one plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Routes {
             let state = state_of(plugin);
             let of_filter = |filter: &Filter| {
                 let facts = album.as_ref().filter(|_| filter.asks_for_albums()).unwrap_or(&facts);
-                (filter.to_string(), why_not(filter, facts, is_known, state.as_deref()))
+                (filter.to_string(), why_not(filter, plugin.buttons(), facts, is_known, state.as_deref()))
             };
             let turn = asked.iter().position(|candidate| candidate.version.plugin.name == plugin.name);
             Explained {
@@ -69,12 +69,18 @@ impl Routes {
 }
 
 /// The first thing that is not as the filter wants it.
-fn why_not(filter: &Filter, facts: &Facts<'_>, is_known: bool, state: Option<&str>) -> Option<String> {
+fn why_not(
+    filter: &Filter,
+    buttons: &Buttons,
+    facts: &Facts<'_>,
+    is_known: bool,
+    state: Option<&str>,
+) -> Option<String> {
     // Part by part: a filter with one condition says whether that one holds.
     let only = |change: fn(&mut Filter, &Filter)| {
         let mut part = Filter::default();
         change(&mut part, filter);
-        matches(&part, facts, is_known)
+        matches(&part, buttons, facts, is_known)
     };
     let view = facts.view;
     let kind = &view.kind;
@@ -103,6 +109,9 @@ fn why_not(filter: &Filter, facts: &Facts<'_>, is_known: bool, state: Option<&st
     }
     if !only(|part, filter| part.text_regex.clone_from(&filter.text_regex)) {
         return Some(if view.text.is_some() { "the text does not match" } else { "it has no text" }.to_owned());
+    }
+    if !only(|part, filter| part.text_keys.clone_from(&filter.text_keys)) {
+        return Some("it is not the text of that button".to_owned());
     }
     if !only(|part, filter| part.condition.clone_from(&filter.condition)) {
         return Some("the condition is not true of it".to_owned());
@@ -161,14 +170,19 @@ mod tests {
                 [Some("no command"), None, Some("`callback_query`"), Some("unknown one"), None],
             ),
         ];
+        let buttons = Buttons::default();
         for (raw, expected) in updates {
             let view = UpdateView::parse(raw).unwrap();
             let facts = Facts::of(&view, None, 0);
             for (filter, expected) in filters().iter().zip(expected) {
                 let is_known = facts.command.is_some();
-                let reason = why_not(filter, &facts, is_known, None);
+                let reason = why_not(filter, &buttons, &facts, is_known, None);
                 let is_open = filter.states.is_empty();
-                assert_eq!(reason.is_none(), matches(filter, &facts, is_known) && is_open, "{raw}: {reason:?}");
+                assert_eq!(
+                    reason.is_none(),
+                    matches(filter, &buttons, &facts, is_known) && is_open,
+                    "{raw}: {reason:?}"
+                );
                 match (&reason, expected) {
                     (None, None) => {}
                     (Some(reason), Some(word)) => assert!(reason.contains(word), "{raw}: {reason}"),
@@ -178,6 +192,6 @@ mod tests {
         }
         let view = UpdateView::parse(updates[1].0).unwrap();
         let facts = Facts::of(&view, None, 0);
-        assert_eq!(why_not(&filters()[2], &facts, false, Some("name")), None);
+        assert_eq!(why_not(&filters()[2], &buttons, &facts, false, Some("name")), None);
     }
 }

@@ -11,7 +11,7 @@ use botyard_filter::{Fields, Subject};
 use super::trial::{Chosen, Trial};
 use crate::config::OnCrash;
 use crate::domain::{Conversation, KeyStrategy, PluginName, UpdateView};
-use crate::plugin::{Filter, Plugin};
+use crate::plugin::{Buttons, Filter, Plugin};
 
 /// A plugin that serves, and where it stands among the others.
 #[derive(Clone)]
@@ -224,12 +224,13 @@ impl Routes {
             let may_see = |filter: &Filter| !is_others || (filter.observe && filter.callback_prefix.is_none());
             let mut found = Found::default();
             if let Some(album) = album {
-                found.look(plugin, |filter| self.matches(filter, album), &mut is_open)?;
+                found.look(plugin, |filter| self.matches(plugin, filter, album), &mut is_open)?;
             }
             let is_whole = !found.is_empty();
             if !is_whole {
-                let matches =
-                    |filter: &Filter| may_see(filter) && messages.iter().any(|facts| self.matches(filter, facts));
+                let matches = |filter: &Filter| {
+                    may_see(filter) && messages.iter().any(|facts| self.matches(plugin, filter, facts))
+                };
                 found.look(plugin, matches, &mut is_open)?;
             }
             if !found.observing.is_empty() {
@@ -256,20 +257,20 @@ impl Routes {
         mut state_of: impl FnMut(&Plugin) -> Result<Option<String>, E>,
     ) -> Result<Vec<u32>, E> {
         let mut found = Found::default();
-        found.look(plugin, |filter| self.matches(filter, facts), &mut |filter| {
+        found.look(plugin, |filter| self.matches(plugin, filter, facts), &mut |filter| {
             Ok(state_of(plugin)?.is_some_and(|open| filter.states.contains(&open)))
         })?;
         Ok(found.observing)
     }
 
     /// Everything but the state.
-    fn matches(&self, filter: &Filter, facts: &Facts<'_>) -> bool {
-        matches(filter, facts, filter.plain_text && self.has_command(facts))
+    fn matches(&self, plugin: &Plugin, filter: &Filter, facts: &Facts<'_>) -> bool {
+        matches(filter, plugin.buttons(), facts, filter.plain_text && self.has_command(facts))
     }
 }
 
 /// Everything but the state.
-pub(super) fn matches(filter: &Filter, facts: &Facts<'_>, is_known_command: bool) -> bool {
+pub(super) fn matches(filter: &Filter, buttons: &Buttons, facts: &Facts<'_>, is_known_command: bool) -> bool {
     let view = facts.view;
     let any_or = |list: &[String], value: Option<&str>| {
         list.is_empty() || value.is_some_and(|value| list.iter().any(|item| item == value))
@@ -283,6 +284,8 @@ pub(super) fn matches(filter: &Filter, facts: &Facts<'_>, is_known_command: bool
             .as_deref()
             .is_none_or(|prefix| view.callback_data.as_deref().is_some_and(|data| data.starts_with(prefix)))
         && filter.text_regex.as_ref().is_none_or(|regex| view.text.as_deref().is_some_and(|text| regex.is_match(text)))
+        && (filter.text_keys.is_empty()
+            || view.text.as_deref().is_some_and(|text| buttons.says(&filter.text_keys, text)))
         && filter.condition.as_ref().is_none_or(|condition| condition.holds(&facts.subject))
 }
 

@@ -306,8 +306,8 @@ impl Context {
     ) -> (Tx, Result<Verdict, Failure>) {
         invocation.on_trial = version.is_on_trial();
         invocation.tape = self.tape(&version.plugin.name, observes);
-        let begun = tx.savepoint();
         let seen = trace::before(&self.traces, &version.plugin, invocation, &tx);
+        let before = self.before(invocation, &tx);
         let report = self.run_watched(version, invocation, tx).await;
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
@@ -322,7 +322,7 @@ impl Context {
             Err(report) => (report, None),
         };
         trace::note(&self.traces, seen, &version.plugin, invocation, observes, &report);
-        self.take_note(invocation, version, observes, begun, &report, answered);
+        self.take_note(invocation, version, observes, before, &report, answered);
         (report.tx, report.result.map_err(|error| Failure::of_plugin(version, error)))
     }
 

@@ -25,7 +25,7 @@ use super::cache::Cache;
 use super::limits::MEMORY_CAP;
 use super::run::describe;
 use super::version::{Context, Pace, file_hash};
-use super::{Error, Grants, HttpClient, Limits, Manifest, Plugin, Rights, Version, component, grants};
+use super::{Buttons, Error, Grants, HttpClient, Limits, Manifest, Plugin, Rights, Version, component, grants};
 use crate::domain::PluginName;
 use crate::i18n::Catalogs;
 
@@ -144,6 +144,7 @@ impl Engine {
         let overrides = settings.locales_dir.map(|folder| folder.join(name.as_str()));
         let catalogs = Catalogs::load(&sources, overrides.as_deref(), &settings.default_locale)?;
         let manifest = Manifest::check(described).map_err(Error::Manifest)?;
+        let buttons = Buttons::of(&manifest, &catalogs).map_err(Error::Manifest)?;
         let context = Context {
             methods: manifest.methods.clone(),
             http: manifest.http.clone(),
@@ -161,7 +162,9 @@ impl Engine {
         warnings.extend(rights.kinds_left_out(&name, &context.grants));
         let version = Version::of(wasm);
         let (engine, context, pace) = (self.clone(), context.into(), Pace::default());
-        Ok(Arc::new(Plugin { name, version, manifest, rights, interfaces, warnings, engine, code, context, pace }))
+        let plugin =
+            Plugin { name, version, manifest, rights, interfaces, warnings, engine, code, context, pace, buttons };
+        Ok(Arc::new(plugin))
     }
 
     fn component(&self, wasm: &[u8]) -> Result<Component, Error> {

@@ -85,6 +85,8 @@ pub struct Filter {
     pub text_regex: Option<Regex>,
     /// Only text or captions that are not a command of any plugin.
     pub plain_text: bool,
+    /// Only texts that one of these messages of the catalogs says.
+    pub text_keys: Vec<String>,
     /// Only in one of these states.
     pub states: Vec<String>,
     /// What else must be true of the update.
@@ -128,6 +130,30 @@ pub struct CommandHelp {
     pub name: String,
     /// The message in the catalogs that describes it.
     pub description_key: String,
+    /// In whose menu it is; everybody's where empty.
+    pub menus: Vec<Menu>,
+}
+
+/// One of Telegram's menus of commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Menu {
+    /// That of private chats.
+    Private,
+    /// That of groups.
+    Groups,
+    /// That of the administrators of groups.
+    Administrators,
+}
+
+impl Menu {
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "private" => Self::Private,
+            "groups" => Self::Groups,
+            "administrators" => Self::Administrators,
+            _ => return None,
+        })
+    }
 }
 
 impl Manifest {
@@ -150,7 +176,10 @@ impl Manifest {
         if manifest.filters.len() > MOST_FILTERS {
             return Err(format!("{} filters; at most {MOST_FILTERS} are possible", manifest.filters.len()));
         }
-        let lists = manifest.filters.iter().flat_map(|filter| [&filter.kinds, &filter.commands, &filter.states]);
+        let lists = manifest
+            .filters
+            .iter()
+            .flat_map(|filter| [&filter.kinds, &filter.commands, &filter.states, &filter.text_keys]);
         let lengths = lists.map(Vec::len).chain([
             manifest.methods.len(),
             manifest.commands.len(),
@@ -169,8 +198,13 @@ impl Manifest {
         for method in manifest.methods.iter().filter(|method| !grants::is_method_pattern(method)) {
             problems.push(format!("`{method}` is not the name of a Bot API method"));
         }
-        for command in manifest.commands.iter().filter(|command| !is_command(&command.name)) {
-            problems.push(not_a_command(&command.name));
+        for command in &manifest.commands {
+            if !is_command(&command.name) {
+                problems.push(not_a_command(&command.name));
+            }
+            for menu in command.menus.iter().filter(|menu| Menu::parse(menu).is_none()) {
+                problems.push(format!("there is no menu `{menu:.64}`: one of private, groups, administrators"));
+            }
         }
         let http = manifest.http.iter().filter_map(|origin| match origin.parse() {
             Ok(origin) => Some(origin),
@@ -194,8 +228,11 @@ impl Manifest {
         if !problems.is_empty() {
             return Err(problems.join("; "));
         }
-        let help =
-            |command: wire::CommandHelp| CommandHelp { name: command.name, description_key: command.description_key };
+        let help = |command: wire::CommandHelp| CommandHelp {
+            name: command.name,
+            description_key: command.description_key,
+            menus: command.menus.iter().filter_map(|menu| Menu::parse(menu)).collect(),
+        };
         Ok(Self {
             name: manifest.name,
             version: manifest.version,
@@ -274,6 +311,7 @@ fn check_filter(filter: wire::Filter, regex_bytes: usize, problem: &mut dyn FnMu
         callback_prefix: filter.callback_prefix,
         text_regex,
         plain_text: filter.plain_text,
+        text_keys: filter.text_keys,
         states: filter.states,
         condition,
         observe: filter.observe,
@@ -304,6 +342,7 @@ mod tests {
             callback_prefix: None,
             text_regex: Some("(?i)hello".into()),
             plain_text: false,
+            text_keys: vec![],
             states: vec![],
             condition: Some("private | group".into()),
             observe: false,
@@ -381,7 +420,11 @@ mod tests {
         let mut broken = manifest(broken);
         broken.key = "person".into();
         broken.methods = vec!["../getMe".into()];
-        broken.commands = vec![wire::CommandHelp { name: "Start".into(), description_key: String::new() }];
+        broken.commands = vec![wire::CommandHelp {
+            name: "Start".into(),
+            description_key: String::new(),
+            menus: vec!["grups".into()],
+        }];
         broken.http = vec!["api.pay.example".into()];
         let daily = |rule| wire::Schedule { name: "daily".into(), rule, make_up: true };
         broken.schedules = vec![
@@ -402,6 +445,7 @@ mod tests {
             "`person`",
             "`../getMe`",
             "`Start`",
+            "no menu `grups`",
             "filter 1",
         ] {
             assert!(text.contains(part), "{part}: {text}");

@@ -59,6 +59,7 @@ fn invocation() -> Invocation {
         on_trial: false,
         tape: None,
         failed: None,
+        listener: Default::default(),
     }
 }
 

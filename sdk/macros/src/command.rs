@@ -7,6 +7,7 @@ use syn::{Data, DeriveInput, Field, Fields, LitStr, Type, Variant};
 use crate::handler::first_doc_line;
 use crate::names::snake_case;
 use crate::template::{Argument, Template, check_name};
+use crate::{buttons, catalogs};
 
 pub(crate) fn expand(item: TokenStream) -> syn::Result<TokenStream> {
     let input: DeriveInput = syn::parse2(item)?;
@@ -58,6 +59,7 @@ struct Described<'a> {
     names: Vec<LitStr>,
     template: Template,
     help: String,
+    menus: Vec<LitStr>,
 }
 
 impl<'a> Described<'a> {
@@ -70,7 +72,8 @@ impl<'a> Described<'a> {
                 return Err(syn::Error::new_spanned(fields, message));
             }
         };
-        let (mut names, mut help, mut hidden) = (Vec::new(), first_doc_line(&variant.attrs), false);
+        let (mut names, mut menus) = (Vec::new(), Vec::new());
+        let (mut help, mut hidden) = (first_doc_line(&variant.attrs), false);
         for attr in variant.attrs.iter().filter(|attr| attr.path().is_ident("command")) {
             attr.parse_args_with(|input: syn::parse::ParseStream<'_>| {
                 while !input.is_empty() {
@@ -83,9 +86,12 @@ impl<'a> Described<'a> {
                         } else if word == "help" {
                             input.parse::<syn::Token![=]>()?;
                             help = Some(input.parse::<LitStr>()?.value());
+                        } else if word == "menu" {
+                            input.parse::<syn::Token![=]>()?;
+                            menus = buttons::menus(input)?;
                         } else {
-                            let message =
-                                format!("unknown argument `{word}`: names in quotes, `help = \"…\"`, `hidden`");
+                            let known = "names in quotes, `help = \"…\"`, `menu = \"…\"`, `hidden`";
+                            let message = format!("unknown argument `{word}`: {known}");
                             return Err(syn::Error::new(word.span(), message));
                         }
                     }
@@ -106,12 +112,20 @@ impl<'a> Described<'a> {
         names.iter().try_for_each(check_name)?;
         check_fields(variant, &template, &fields)?;
         let help = help.filter(|_| !hidden).unwrap_or_default();
-        Ok(Self { variant, names, template, help })
+        catalogs::check_help(&names[0], &help)?;
+        Ok(Self { variant, names, template, help, menus })
     }
 
     fn info(&self) -> TokenStream {
-        let (names, usage, help) = (&self.names, self.template.usage(), &self.help);
-        quote!(::botyard_sdk::__private::CommandInfo { names: &[#(#names),*], usage: #usage, help: #help })
+        let (names, usage, help, menus) = (&self.names, self.template.usage(), &self.help, &self.menus);
+        quote! {
+            ::botyard_sdk::__private::CommandInfo {
+                names: &[#(#names),*],
+                usage: #usage,
+                help: #help,
+                menus: &[#(#menus),*],
+            }
+        }
     }
 
     fn reader(&self, index: usize) -> TokenStream {

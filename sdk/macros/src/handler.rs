@@ -6,6 +6,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, ExprLit, Ident, ItemFn, Lit, LitStr, Pat, Path, Token, Type};
 
+use crate::buttons;
 use crate::callback;
 use crate::known::KINDS;
 use crate::names::{CONTENTS, nearest, snake_case};
@@ -14,9 +15,9 @@ use crate::state::parse_time;
 use crate::template::{self, Argument, Template};
 
 /// The attributes that make a handler, in the order in which handlers are tried.
-const ATTRIBUTES: [&str; 14] = [
-    "state", "start", "command", "callback", "content", "message", "text", "album", "on", "timer", "job", "cron",
-    "every", "expired",
+const ATTRIBUTES: [&str; 15] = [
+    "state", "start", "command", "callback", "button", "content", "message", "text", "album", "on", "timer", "job",
+    "cron", "every", "expired",
 ];
 
 /// One handler attribute on one function.
@@ -95,12 +96,13 @@ impl Handler {
         (self.rank, std::cmp::Reverse(length))
     }
 
-    /// Names and help keys of the commands, for the menu. Without a help text a command is not in it.
-    pub(crate) fn menu(&self) -> Vec<(String, String)> {
+    /// Names, help keys and menus of the commands. Without a help text a command is in none.
+    pub(crate) fn menu(&self) -> Vec<(String, String, Vec<String>)> {
         let help = self.arguments.help.as_ref().map(LitStr::value).or_else(|| self.doc.clone());
         match help {
             Some(help) if self.is_command() && !self.arguments.observe && !self.arguments.hidden => {
-                self.arguments.names.iter().map(|name| (name.value(), help.clone())).collect()
+                let menus: Vec<String> = self.arguments.menus.iter().map(LitStr::value).collect();
+                self.arguments.names.iter().map(|name| (name.value(), help.clone(), menus.clone())).collect()
             }
             _ => Vec::new(),
         }
@@ -138,6 +140,10 @@ impl Handler {
                     Some(data) => quote!(Callback(<#data as ::botyard_sdk::CallbackData>::PREFIX)),
                     None => quote!(Callback(#prefix)),
                 }
+            }
+            "button" => {
+                buttons::check(names)?;
+                quote!(Button(&[#(#names),*]))
             }
             "text" | "state" => match names.first() {
                 Some(regex) => quote!(Text(::core::option::Option::Some(#regex))),
@@ -347,6 +353,7 @@ pub(crate) struct Arguments {
     /// An enum of commands.
     commands: Option<Path>,
     help: Option<LitStr>,
+    menus: Vec<LitStr>,
     hidden: bool,
     filter: Option<Expr>,
     check: Option<Expr>,
@@ -415,8 +422,11 @@ impl Arguments {
         let count = self.names.len();
         let belongs_to_plugin = ["timer", "job", "cron", "every", "expired"].contains(&attribute);
         let cure = match attribute {
-            "command" if self.commands.is_some() && (count > 0 || self.hidden || self.help.is_some()) => {
-                "the enum says it all: names, help and what is hidden stand at its variants"
+            "command"
+                if self.commands.is_some()
+                    && (count > 0 || self.hidden || self.help.is_some() || !self.menus.is_empty()) =>
+            {
+                "the enum says it all: names, help, menus and what is hidden stand at its variants"
             }
             "command" if count == 0 && self.commands.is_none() => "name the command: `#[command(\"start\")]`",
             "callback" if count > 0 && self.data.is_some() => "a type or a prefix: the type has its own",
@@ -425,6 +435,9 @@ impl Arguments {
             "callback" if count > 1 => "one prefix: `#[callback(\"size:\")]`",
             "album" if count > 1 => "one regular expression: `#[album(\"^sell\")]`",
             "text" if count > 1 => "one regular expression: `#[text(\"^hi\")]`",
+            "button" if count == 0 => {
+                "name the text of the button by its key in the catalogs: `#[button(\"menu.order\")]`"
+            }
             "content" if count == 0 => "name what the message is made of: `#[content(\"photo\")]`",
             "on" if count == 0 => "name the kind of update: `#[on(\"edited_message\")]`",
             _ if belongs_to_plugin && self.filter.is_some() => {
@@ -449,7 +462,9 @@ impl Arguments {
             }
             "state" if self.state.is_none() => "name the state: `#[state(Form::Name)]`",
             "state" if count > 0 => "a state and a regular expression: `#[text(\"^hi\", state = Form::Name)]`",
-            other if other != "command" && self.help.is_some() => "only commands take `help`",
+            other if other != "command" && (self.help.is_some() || !self.menus.is_empty()) => {
+                "only commands take `help` and `menu`"
+            }
             other if other != "command" && self.hidden => "only commands are in a menu, from which `hidden` takes them",
             _ => "",
         };
@@ -488,6 +503,10 @@ impl Parse for Arguments {
                         input.parse::<Token![=]>()?;
                         arguments.help = Some(input.parse()?);
                     }
+                    "menu" => {
+                        input.parse::<Token![=]>()?;
+                        arguments.menus = buttons::menus(input)?;
+                    }
                     "state" => {
                         input.parse::<Token![=]>()?;
                         arguments.state = Some(Pat::parse_multi(input)?);
@@ -501,7 +520,7 @@ impl Parse for Arguments {
                         arguments.missed = Some(input.parse()?);
                     }
                     other => {
-                        let known = "`filter`, `check`, `state`, `observe`, `help`, `hidden`, `tz`, `missed`";
+                        let known = "`filter`, `check`, `state`, `observe`, `help`, `menu`, `hidden`, `tz`, `missed`";
                         let message = format!("unknown argument `{other}`: one of {known}");
                         return Err(syn::Error::new(name.span(), message));
                     }

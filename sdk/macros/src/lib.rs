@@ -1,6 +1,7 @@
 //! The macros of `botyard-sdk`, which re-exports and documents them. They only read attributes and write tables: what
 //! a plugin does with an event is in the SDK's own code.
 
+mod buttons;
 mod callback;
 mod catalogs;
 mod command;
@@ -11,6 +12,7 @@ mod plugin;
 mod signature;
 mod state;
 mod template;
+mod translate;
 
 use proc_macro::TokenStream;
 
@@ -42,7 +44,7 @@ use proc_macro::TokenStream;
 ///
 /// | attribute | answers to |
 /// |---|---|
-/// | `#[command("start", "begin", help = "…")]` | these commands; `help` (else the first line of the doc comment) is the catalog key or text for the menu |
+/// | `#[command("start", "begin", help = "…")]` | these commands; `help` (else the first line of the doc comment) is the catalog key or text for the menu, `menu = "private"`, `"groups"`, `"administrators"` or a list of them whose menu it is in, `hidden` takes it out of all |
 /// | `#[command("remind {minutes} {what...}")]` | a command with arguments, which the handler takes under these names: see `botyard_sdk::command` |
 /// | `#[command(Cmd)]` | the commands of an enum that derives [`Command`](derive@Command) |
 /// | `#[start("ref-")]` | `/start` by a link whose payload begins like this; `#[start]` with any payload: see `botyard_sdk::link` |
@@ -50,6 +52,7 @@ use proc_macro::TokenStream;
 /// | `#[text]` | a message with a text that is no command of any plugin |
 /// | `#[text("regex")]` | a message whose text or caption the expression matches somewhere |
 /// | `#[callback(Order)]` | a pressed button with this type's data, which the function takes too: `fn pressed(ctx: &mut Ctx, order: Order)`; see `botyard_sdk::CallbackData` |
+/// | `#[button("menu.order")]` | the button of a reply keyboard whose text is this message of the catalogs, in any language |
 /// | `#[callback("prefix")]` | a pressed button whose data begins like this; `#[callback]` for any |
 /// | `#[content("photo", "video")]` | a message that has one of these: see `botyard_sdk::api::Content` |
 /// | `#[state(Form::Name)]` | the same as `#[text]`, while the conversation is in this state; takes any pattern |
@@ -73,7 +76,7 @@ use proc_macro::TokenStream;
 /// An album is offered whole to the plugins that have a handler for albums. If none of them takes it, each of its messages
 /// is an event of its own, as it is for plugins that have none.
 ///
-/// They are tried in this order: states, links (the longest beginning first), commands, callbacks, contents, messages, texts, albums, everything else; within each as they stand in the
+/// They are tried in this order: states, links (the longest beginning first), commands, callbacks, buttons, contents, messages, texts, albums, everything else; within each as they stand in the
 /// source. The first that does not return `Pass` ends the search.
 ///
 /// `#[middleware]` marks functions that stand around all handlers, the first one outermost: see `botyard_sdk::Next`.
@@ -89,8 +92,8 @@ use proc_macro::TokenStream;
 /// - `key`: what a conversation is, where the state's own key should not hold: `chat`, `user`, `user_in_chat`, `topic` or
 ///   `user_in_topic`. It also says which events keep their order: those of one conversation. `none`, for plugins without a
 ///   state, asks for no order at all;
-/// - `catalogs = "locales"`: the folder of the translations, seen from `Cargo.toml`: one `.ftl` file for each locale. A
-///   file that is added later is found when this crate is compiled again for another reason;
+/// - `catalogs = "locales"`: the folder of the translations, seen from `Cargo.toml`: one `.ftl` file for each locale.
+///   `locales` needs not be named. A file that is added later is found when this crate is compiled again for another reason;
 /// - `methods = ["sendMessage", "answer*", api::SendPoll]`: the methods of the Bot API that it calls, by name or by type. Any,
 ///   where not given;
 /// - `http = ["https://api.pay.example"]`: the servers that it sends requests to: see `botyard_sdk::http`. None, where not
@@ -108,6 +111,33 @@ pub fn plugin(arguments: TokenStream, module: TokenStream) -> TokenStream {
 #[proc_macro_derive(CallbackData, attributes(callback))]
 pub fn callback_data(item: TokenStream) -> TokenStream {
     callback::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// A translated text, in the language of the run.
+///
+/// ```
+/// use botyard_sdk::prelude::*;
+///
+/// fn greet(ctx: &mut Ctx) {
+///     let name = ctx.user().first_name;
+///     ctx.reply(t!(ctx, "hello", name = &name; "Hello, {$name}!"));
+///     ctx.reply(t!(ctx, "items", count = 3; "You have {$count} items."));
+///     ctx.reply(t!(ctx.html(), "welcome", name = name; "Welcome, <b>{$name}</b>!"));
+/// }
+/// ```
+///
+/// After the key come the arguments, then, behind a semicolon, the fallback, in which `{$name}` stands for an argument.
+/// Without a fallback it is the key.
+///
+/// # What is checked
+/// Where the crate has catalogs, in `locales` or the folder that [`#[plugin(catalogs = "…")]`](macro@plugin) names, a key
+/// that is written out must be in the first of them (English, else the first by name), and the arguments must be those that
+/// any of the languages uses, in whichever branch of a plural, no fewer and no others. A key that another language lacks is
+/// a warning of `botyard check` and `botyard build`: the first catalog's text is used. A key that is an expression is not
+/// checked. Without catalogs, a fallback is needed.
+#[proc_macro]
+pub fn t(call: TokenStream) -> TokenStream {
+    translate::expand(call.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Makes the states of a conversation of an enum: see the trait of the same name.

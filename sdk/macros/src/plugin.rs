@@ -108,8 +108,9 @@ fn implement(
     migration: Option<&Ident>,
     beside: &TokenStream,
 ) -> syn::Result<TokenStream> {
-    let routes = handlers.iter().map(|handler| handler.route(state)).collect::<syn::Result<Vec<_>>>()?;
+    // First, since it says where the catalogs are.
     let text = settings.text(handlers)?;
+    let routes = handlers.iter().map(|handler| handler.route(state)).collect::<syn::Result<Vec<_>>>()?;
     let migrate = match migration {
         Some(function) => quote!(::core::option::Option::Some(#function)),
         None => quote!(::core::option::Option::None),
@@ -206,8 +207,8 @@ impl Settings {
             None => quote!(::core::option::Option::None),
         };
         let menu: Vec<_> = handlers.iter().flat_map(Handler::menu).collect();
-        let menu = menu.iter().map(|(name, help)| quote!((#name, #help)));
-        let catalogs = catalogs::table(self.catalogs.as_ref())?;
+        let catalogs = catalogs::table(self.catalogs.as_ref(), menu.iter().map(|(name, help, _)| (name, help)))?;
+        let menu = menu.iter().map(|(name, help, menus)| quote!((#name, #help, &[#(#menus),*])));
         let methods = match &self.methods {
             Some(methods) => quote!(&[#(#methods),*]),
             None => quote!(&["*"]),
@@ -359,6 +360,11 @@ mod tests {
             ("mod m { #[text] async fn f(ctx: &mut Ctx) {} }", "no `async fn`"),
             ("mod m { #[text] fn f<T>(ctx: &mut Ctx) {} }", "can't be generic"),
             ("mod m { #[text(help = \"x\")] fn f(ctx: &mut Ctx) {} }", "only commands take `help`"),
+            ("mod m { #[text(menu = \"groups\")] fn f(ctx: &mut Ctx) {} }", "only commands take `help` and `menu`"),
+            ("mod m { #[command(\"a\", menu = \"group\")] fn f(ctx: &mut Ctx) {} }", "did you mean `groups`?"),
+            ("mod m { #[command(\"a\", menu = [])] fn f(ctx: &mut Ctx) {} }", "one of"),
+            ("mod m { #[button] fn f(ctx: &mut Ctx) {} }", "by its key in the catalogs"),
+            ("mod m { #[button(\"menu.order\")] fn f(ctx: &mut Ctx) {} }", "has no catalogs"),
             ("mod m { #[on(\"mesage\")] fn f(ctx: &mut Ctx) {} }", "did you mean `message`?"),
             ("mod m { #[on] fn f(ctx: &mut Ctx) {} }", "name the kind of update"),
             ("mod m { #[content] fn f(ctx: &mut Ctx) {} }", "name what the message is made of"),

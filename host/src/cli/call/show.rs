@@ -120,6 +120,7 @@ pub(in crate::cli) fn effect_lines(effects: &Effects, before: bool) -> impl Iter
         format!("state  {scope}{}", change(one))
     });
     let values = effects.values.iter().map(|one| format!("value  {} {:?}: {}", one.scope, one.key, change(one)));
+    let languages = effects.languages.iter().map(|one| format!("language  {}: {}", one.scope, change(one)));
     let timers = effects.timers.iter().map(|Timer { name, cancelled, seconds, repeats, payload }| {
         let repeats = repeats.as_ref().map(|rule| format!(", {rule}")).unwrap_or_default();
         let when = if *cancelled { "cancelled, was due" } else { "due" };
@@ -138,5 +139,13 @@ pub(in crate::cli) fn effect_lines(effects: &Effects, before: bool) -> impl Iter
         let to = recipients.map_or_else(|| "all known chats".to_owned(), |n| format!("{n} chats"));
         format!("broadcast  {name:?} to {to}: {method} {params}")
     });
-    calls.chain(states).chain(values).chain(timers).chain(jobs).chain(broadcasts).collect::<Vec<_>>().into_iter()
+    calls
+        .chain(states)
+        .chain(values)
+        .chain(languages)
+        .chain(timers)
+        .chain(jobs)
+        .chain(broadcasts)
+        .collect::<Vec<_>>()
+        .into_iter()
 }

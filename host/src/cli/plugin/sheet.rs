@@ -153,6 +153,7 @@ fn meaning(interface: &str) -> &'static str {
         "botyard:schedule/timers" => ": sets timers",
         "botyard:files/files" => ": makes files, and fetches those of people",
         "botyard:telegram/chats" => ": is told what the host knows of chats",
+        "botyard:i18n/languages" => ": keeps the languages that people choose, for all plugins",
         "botyard:storage/key-value" => ": keeps values",
         "botyard:fsm/conversation" => ": keeps states of conversations",
         _ => "",

@@ -21,6 +21,7 @@ use crate::plugin::{self, Invocation, RunReport, Verdict};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::StoredEvent;
 use crate::store::rows::job::{self, HeadRow, TurnRow};
+use crate::store::rows::language::Listener;
 use crate::store::{self, Commit, CommitError, Op, Read, Tx};
 
 /// When a job is looked at again whose plugin can't take it just now.
@@ -106,6 +107,7 @@ impl Context {
                 on_trial: version.is_on_trial(),
                 tape: self.tape(&plugin.name, false),
                 failed: None,
+                listener: Listener::of_conversation(conversation.user, conversation.chat, self.default_locale.clone()),
                 matched: Vec::new(),
                 event: plugin::Event::Job(plugin::Job {
                     id: turn.id,
@@ -115,7 +117,7 @@ impl Context {
                 }),
             };
             // How its jobs do says nothing of how a plugin does at its events: neither trials nor rests count them.
-            let begun = tx.savepoint();
+            let before = self.before(&invocation, &tx);
             let report = match self.run_once(turn, version, &invocation, tx).await {
                 Ok(report) => report,
                 Err(hung) => return Ok(Err(hung)),
@@ -130,7 +132,7 @@ impl Context {
                 },
                 Err(report) => (report, None),
             };
-            self.take_note(&mut invocation, version, false, begun, &report, answered);
+            self.take_note(&mut invocation, version, false, before, &report, answered);
             match report.result {
                 Ok(Verdict::Done) => {}
                 Ok(Verdict::Pass) => {

@@ -17,6 +17,9 @@ impl fmt::Display for Filter {
         if let Some(regex) = &self.text_regex {
             parts.push(format!("text matches {}", regex.as_str()));
         }
+        if !self.text_keys.is_empty() {
+            parts.push(format!("keyboard button {}", self.text_keys.join(" or ")));
+        }
         if self.plain_text {
             parts.push("text that is no command".to_owned());
         }
@@ -66,6 +69,7 @@ mod tests {
             ),
             (Filter { kinds: list(&["callback_query"]), callback_prefix: prefix("x:"), ..message() }, "buttons x:…"),
             (Filter { kinds: list(&["callback_query"]), callback_prefix: prefix(""), ..message() }, "any button"),
+            (Filter { text_keys: list(&["menu.a", "menu.b"]), ..message() }, "keyboard button menu.a or menu.b"),
             (
                 Filter { text_regex: regex::Regex::new("^tea").ok(), chat_types: list(&["group"]), ..message() },
                 "text matches ^tea, in group",

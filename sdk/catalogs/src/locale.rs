@@ -24,6 +24,12 @@ pub(super) fn parse(code: &str) -> Option<LanguageIdentifier> {
     }
 }
 
+/// A language code as it is kept: none where nothing of it is a locale.
+#[must_use]
+pub fn normal(code: &str) -> Option<String> {
+    parse(code).map(|locale| locale.to_string())
+}
+
 /// Where Chinese is written in the traditional script, a code without one means that.
 fn with_script(mut locale: LanguageIdentifier) -> LanguageIdentifier {
     let traditional = locale.region.is_some_and(|region| matches!(region.as_str(), "TW" | "HK" | "MO"));
@@ -33,7 +39,7 @@ fn with_script(mut locale: LanguageIdentifier) -> LanguageIdentifier {
     locale
 }
 
-/// The places in `available`, best first: the locale, its parents and relatives, then the default locale.
+/// The places in `available`, best first: the locale, its parents and relatives, then the default locale, then the first.
 pub(super) fn chain(
     wanted: Option<&LanguageIdentifier>,
     available: &[LanguageIdentifier],
@@ -45,6 +51,9 @@ pub(super) fn chain(
             let index = available.iter().position(|locale| locale == found);
             chain.extend(index.filter(|index| !chain.contains(index)));
         }
+    }
+    if !available.is_empty() && !chain.contains(&0) {
+        chain.push(0);
     }
     chain
 }
