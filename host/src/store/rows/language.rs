@@ -6,6 +6,8 @@ use crate::store::{Error, Tx};
 const KIND: u8 = b'L';
 const KEY_LENGTH: usize = 1 + 8 + 1 + 8;
 
+type Row = (Vec<u8>, Vec<u8>);
+
 /// Whose language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Whose {
@@ -84,9 +86,6 @@ pub fn of(tx: &Tx, bot: BotId, whose: Whose) -> Result<LanguageRow, Error> {
     Ok(row.and_then(|row| LanguageRow::decode(&row).ok()).unwrap_or_default())
 }
 
-/// Rows with their keys.
-type Rows = Vec<(Vec<u8>, Vec<u8>)>;
-
 /// Who an event is of, as far as it decides in which language the answer is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listener {
@@ -119,7 +118,7 @@ impl Listener {
     ///
     /// # Errors
     /// When the store can't be read.
-    pub fn rows(&self, tx: &Tx, bot: BotId) -> Result<Rows, Error> {
+    pub fn rows(&self, tx: &Tx, bot: BotId) -> Result<Vec<Row>, Error> {
         let mut rows = Vec::new();
         for whose in [false, true].into_iter().filter_map(|chat| self.whose(chat)) {
             let key = key(bot, whose);
