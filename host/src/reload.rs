@@ -46,9 +46,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Begins: a change after this is told of, also one before [`run`](Self::run). The list may change at any time. A
-    /// path is compared with the content that it has when it is added, so it should be added before it is loaded: then
-    /// no change falls between the two.
+    /// Begins: a change after this is told of, also one before [`run`](Self::run). The list may change at any time: what is
+    /// there already when its path is added later is told of too, since nobody knows whether it was loaded before that.
     pub async fn begin(paths: watch::Receiver<Vec<PathBuf>>, changed: mpsc::Sender<PathBuf>) -> Self {
         let woken = Arc::new(Notify::new());
         let folders = Folders::new(Arc::clone(&woken));
@@ -63,7 +62,7 @@ impl Watcher {
     ) -> Self {
         let mut files = Files { files: BTreeMap::new(), folders, changed };
         let listed = paths.borrow_and_update().clone();
-        files.follow(listed).await;
+        files.follow(listed, true).await;
         Self { paths, files, woken }
     }
 
@@ -93,7 +92,7 @@ impl Watcher {
                         return;
                     }
                     let listed = self.paths.borrow_and_update().clone();
-                    self.files.follow(listed).await;
+                    self.files.follow(listed, false).await;
                 }
                 () = event => {}
                 () = sleep_until(last_look + wait) => {}
@@ -114,7 +113,8 @@ struct Files {
 }
 
 impl Files {
-    async fn follow(&mut self, paths: Vec<PathBuf>) {
+    /// `is_known`: whoever asks loads what is there now.
+    async fn follow(&mut self, paths: Vec<PathBuf>, is_known: bool) {
         self.files.retain(|path, _| paths.contains(path));
         // Events first: what happens from here on is not missed.
         self.folders.watch(&paths);
@@ -122,7 +122,7 @@ impl Files {
             if self.files.contains_key(&path) {
                 continue;
             }
-            let signature = signature(&path);
+            let signature = signature(&path).filter(|_| is_known);
             let told = if signature.is_some() { read_hash(&path).await.ok() } else { None };
             self.files.insert(path, File { settling: Settling::new(signature), told });
         }

@@ -142,6 +142,15 @@ async fn the_list_may_change_and_name_what_is_not_there_yet() {
     assert_eq!(watched.soon().await.as_deref(), Some("in a new folder"));
 }
 
+#[tokio::test]
+async fn what_is_there_when_its_path_is_added_is_told_of_once() {
+    let mut watched = Watched::start(one, &["a"]).await;
+    watched.write("b", "there already");
+    watched.paths.send(vec![watched.path("a"), watched.path("b")]).unwrap();
+    assert_eq!(watched.soon().await.as_deref(), Some("there already"));
+    watched.nothing().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_events_a_regular_look_finds_it() {
     let folder = tempfile::tempdir().unwrap();
