@@ -13,9 +13,9 @@ async fn in_group(simulator: &Simulator, user: i64, text: &str) -> String {
 }
 
 /// What comes after a command that answers later.
-async fn later(simulator: &Simulator, user: i64) -> String {
+async fn later(simulator: &Simulator, user: i64, text: &str) -> String {
     let before = simulator.delivered(user);
-    simulator.user_says(user, user, "/later").expect("a chat");
+    simulator.user_says(user, user, text).expect("a chat");
     next(simulator, user, before).await
 }
 
@@ -29,7 +29,9 @@ async fn a_chosen_language_holds_for_all_plugins_over_a_restart() {
     // Alice's Telegram is in English, Botir's in Uzbek.
     assert_eq!(ask(&simulator, ALICE, "/who").await, "en 3 other");
     assert_eq!(ask(&simulator, BOTIR, "/who").await, "uz 3 other");
-    assert_eq!(later(&simulator, BOTIR).await, "uz 5 other", "Telegram told it when the timer was set");
+    for text in ["/later", "/job"] {
+        assert_eq!(later(&simulator, BOTIR, text).await, "uz 5 other", "{text}: Telegram told it then");
+    }
 
     assert_eq!(ask(&simulator, ALICE, "/language").await, "Which language shall I speak?");
     let before = simulator.delivered(ALICE);
@@ -41,7 +43,7 @@ async fn a_chosen_language_holds_for_all_plugins_over_a_restart() {
     host.kill();
     host.start();
     assert_eq!(ask(&simulator, ALICE, "/who").await, "uz 3 other");
-    assert_eq!(later(&simulator, ALICE).await, "uz 5 other");
+    assert_eq!(later(&simulator, ALICE, "/later").await, "uz 5 other");
     // A button from before, in the language of before.
     assert_eq!(ask(&simulator, ALICE, "🌐 Language").await, "Qaysi tilda gapiray?");
 

@@ -102,6 +102,32 @@ async fn a_recording_is_played_again_and_shows_what_another_build_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn chosen_languages_and_answered_failures_are_played_again() {
+    let simulator = simulator().await;
+    let host = builder(&simulator)
+        .plugin("routes", &guest("routes"), "")
+        .plugin("speaks", &guest("speaks"), "priority = 1")
+        .start();
+    let file = host.folder().join("all.jsonl");
+    let mut recording = record(&host, &file, &["--runs", "3"]);
+    assert_eq!(ask(&simulator, ALICE, "/chat ru").await, "ru 1 one");
+    assert_eq!(ask(&simulator, ALICE, "/who").await, "ru 3 few");
+    assert_eq!(ask(&simulator, ALICE, "never").await, "Sorry (1): it can't be done");
+    assert!(recording.wait().expect("it ends").success());
+
+    let all = notes(&file);
+    assert_eq!(all[0]["effects"]["languages"][0]["after"], "ru", "{}", all[0]);
+    assert_eq!(all[2]["verdict"], "done", "one run of both: {}", all[2]);
+    assert!(all[2]["recovered"].as_str().is_some_and(|why| why.contains("can't be done")), "{}", all[2]);
+    assert_eq!(all[2]["effects"]["calls"].as_array().map(Vec::len), Some(1), "{}", all[2]);
+    for plugin in ["speaks", "routes"] {
+        let (path, wasm) = (file.display().to_string(), guest(plugin).display().to_string());
+        let (code, out, errors) = botyard(&host, &["replay", &path, "--against", &wasm, "--plugin", plugin]);
+        assert!(code == Some(0) && out.contains("all as recorded"), "{out}{errors}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_recording_ends_with_the_host_and_a_broken_one_is_refused() {
     let simulator = simulator().await;
     let mut host = builder(&simulator).plugin("calls", &guest("calls"), "").start();

@@ -50,6 +50,20 @@ async fn an_error_is_answered_with_nothing_left_of_what_failed() {
     assert!(dead_letters(&host).is_empty());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_failure_of_a_job_is_answered_when_no_other_attempt_follows() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator).plugin("routes", &guest("routes"), "jobs = { attempts = 2 }").start();
+    assert_eq!(ask(&simulator, ALICE, "/work never").await, "Sorry (1): it can't be done");
+    assert_eq!(ask(&simulator, ALICE, "/work later").await, "Sorry (2): later");
+    assert_eq!(simulator.delivered(ALICE), 2);
+    let outcomes = ["done", "retried", "dead"]
+        .map(|outcome| host.metrics().sum("botyard_jobs_total", &[&format!("outcome=\"{outcome}\"")]));
+    assert_eq!(outcomes.map(|n| n as u32), [2, 1, 0]);
+    assert!(host.stop().status.success());
+    assert!(dead_letters(&host).is_empty());
+}
+
 #[test]
 fn filters_bring_no_regular_expressions_into_a_plugin() {
     let wasm = std::fs::read(guest("routes")).expect("the guests are built");

@@ -55,6 +55,19 @@ mod routes {
         Ok(())
     }
 
+    #[command("work")]
+    fn work(ctx: &mut Ctx) -> Result<(), Error> {
+        ctx.job("work", ctx.args()).enqueue()?;
+        Ok(())
+    }
+
+    #[job("work")]
+    fn at_work(ctx: &mut Ctx) -> Result<(), Error> {
+        ctx.reply("this must not be sent");
+        let why: String = ctx.payload()?;
+        if why == "never" { Err(Error::permanent("it can't be done")) } else { Err(Error::new(why)) }
+    }
+
     #[on_error]
     fn failed(ctx: &mut Ctx, error: Error) -> Handled {
         if error.retries() && ctx.text() != "panic" {

@@ -1,4 +1,4 @@
-//! `/who` says a text to the user, `/all` to the chat, `/later` after a moment; `/chat LOCALE` chooses the chat's language,
+//! `/who` says a text to the user, `/all` to the chat, `/later` after a moment, `/job` as a job; `/chat LOCALE` chooses the chat's language,
 //! and `/undo LOCALE` chooses the user's and fails.
 
 use botyard_sdk::prelude::*;
@@ -23,6 +23,17 @@ mod speaks {
 
     #[timer("later")]
     fn rings(ctx: &mut Ctx) {
+        ctx.reply(t!(ctx, "said", count = 5));
+    }
+
+    #[command("job")]
+    fn job(ctx: &mut Ctx) -> Result<(), Error> {
+        ctx.job("speak", ()).enqueue()?;
+        Ok(())
+    }
+
+    #[job("speak")]
+    fn works(ctx: &mut Ctx) {
         ctx.reply(t!(ctx, "said", count = 5));
     }
 
