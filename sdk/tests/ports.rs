@@ -1,15 +1,15 @@
 //! The examples of other frameworks, written anew for this one (`docs/ports/`): they compile, and do what those do.
 
-#[path = "../../docs/ports/buttons.rs"]
-mod buttons;
 #[path = "../../docs/ports/echo_bot.rs"]
-mod echo_bot;
-#[path = "../../docs/ports/inline.rs"]
-mod inline;
+mod mojogram_echo_bot;
 #[path = "../../docs/ports/inline_keyboard_bot.rs"]
-mod inline_keyboard_bot;
+mod mojogram_inline_keyboard_bot;
+#[path = "../../docs/ports/buttons.rs"]
+mod teloxide_buttons;
+#[path = "../../docs/ports/inline.rs"]
+mod teloxide_inline;
 #[path = "../../docs/ports/purchase.rs"]
-mod purchase;
+mod teloxide_purchase;
 
 use botyard_sdk::json;
 use botyard_sdk::test::Bot;
@@ -20,7 +20,7 @@ fn inline_query(text: &str) -> botyard_sdk::Value {
 
 #[test]
 fn buttons_are_offered_and_chosen() {
-    let mut bot = Bot::<buttons::buttons::Plugin>::new();
+    let mut bot = Bot::<teloxide_buttons::buttons::Plugin>::new();
     assert_eq!(bot.text("/help").texts(), ["/help – Display this text\n/start – Start"]);
     assert_eq!(bot.text("hello").texts(), ["Command not found!"]);
     assert_eq!(bot.text("/hello").texts(), ["Command not found!"]);
@@ -39,7 +39,7 @@ fn buttons_are_offered_and_chosen() {
 
 #[test]
 fn an_inline_query_has_two_answers() {
-    let mut bot = Bot::<inline::inline::Plugin>::new();
+    let mut bot = Bot::<teloxide_inline::inline::Plugin>::new();
     let answer = bot.receive("inline_query", inline_query("tea")).calls[0].1.clone();
     let text = |at: usize| answer["results"][at]["input_message_content"]["message_text"].clone();
     assert_eq!([text(0), text(1)], ["https://www.google.com/search?q=tea", "https://duckduckgo.com/?q=tea"]);
@@ -48,7 +48,7 @@ fn an_inline_query_has_two_answers() {
 
 #[test]
 fn a_purchase_is_a_name_and_a_product() {
-    let mut bot = Bot::<purchase::purchase::Plugin>::new();
+    let mut bot = Bot::<teloxide_purchase::purchase::Plugin>::new();
     let unable = ["Unable to handle the message. Type /help to see the usage."];
     assert_eq!(bot.text("hello").texts(), unable);
     assert!(bot.text("/help").texts()[0].starts_with("/help – Display this text"));
@@ -65,7 +65,7 @@ fn a_purchase_is_a_name_and_a_product() {
 
 #[test]
 fn an_echo_greets_and_repeats() {
-    let mut bot = Bot::<echo_bot::echo_bot::Plugin>::new();
+    let mut bot = Bot::<mojogram_echo_bot::echo_bot::Plugin>::new();
     assert!(bot.text("/start").texts()[0].starts_with("Hello!"));
     assert_eq!(bot.text("hello").texts(), ["hello"]);
     assert_eq!(bot.text("/hello").texts(), ["/hello"]);
@@ -73,7 +73,7 @@ fn an_echo_greets_and_repeats() {
 
 #[test]
 fn a_vote_takes_the_place_of_the_question() {
-    let mut bot = Bot::<inline_keyboard_bot::inline_keyboard_bot::Plugin>::new();
+    let mut bot = Bot::<mojogram_inline_keyboard_bot::inline_keyboard_bot::Plugin>::new();
     bot.text("/start");
     let voted = bot.press_button("👎 Dislike");
     assert_eq!(voted.texts(), ["Thanks for voting!", "You disliked it 😢"]);
