@@ -250,6 +250,11 @@ impl Simulator {
         people::inline::ask(&mut self.hub().world(), user, query, None)
     }
 
+    /// A user votes in the newest poll of a chat that has this option.
+    pub fn user_votes(&self, chat: i64, user: i64, option: &str) -> Result<Done, Error> {
+        people::polls::vote_for(&mut self.hub().world(), chat, user, option)
+    }
+
     /// A user blocks the bot, or throws it out of a group; or takes it back.
     pub fn set_blocked(&self, chat: i64, user: i64, blocked: bool) -> Result<Done, Error> {
         people::set_blocked(&mut self.hub().world(), chat, user, blocked)

@@ -73,7 +73,7 @@ fn show(listen: &str) -> Result<()> {
     host.wait_until_it_serves()?;
     println!(
         "\n    Chat with the bot:  http://{listen}/\n\n    \
-         Try `hello`, `slow hello`, /form, /hello, /count and /menu. Ctrl-C stops the host;\n    \
+         Try `hello`, `slow hello`, /form, /hello, /count, /menu, /shop, /quiz and /remind. Ctrl-C stops the host;\n    \
          started again, the conversations go on where they were.\n"
     );
     let status = host.wait()?;

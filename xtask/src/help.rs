@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 const OVERVIEW: &str = "\
 cargo xtask: everything one does with this repository
 
-  demo       start the bot with its five example plugins and chat with it in a browser; no token, no network
+  demo       start the bot with its example plugins and chat with it in a browser; no token, no network
   test       run every check and test
   plugins    build the example plugins to target/plugins/NAME.wasm
   bench      measure, with the release build

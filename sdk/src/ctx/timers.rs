@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::{Run, millis, payload_bytes};
 use crate::bindings::botyard::schedule::timers::{Misfire, Owner, Rule};
@@ -33,6 +34,17 @@ pub struct SetTimer {
     pub payload: Vec<u8>,
     /// Whether it recurs.
     pub recurs: bool,
+}
+
+impl SetTimer {
+    /// The payload, as what it was before it was written.
+    ///
+    /// # Errors
+    /// Permanently, when it is no `T`.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_slice(&self.payload)
+            .map_err(|error| Error::permanent(format!("the payload of `{}` can't be read: {error}", self.name)))
+    }
 }
 
 impl<'a> Recurring<'a> {

@@ -168,6 +168,10 @@ impl Player<'_> {
                     Err(error) => Err(error.into()),
                 };
             }
+            Act::Votes { who, place, option } => {
+                let (user, place) = self.who_and_where(who, place.as_deref())?;
+                simulator.user_votes(place.chat, user, option)?
+            }
             Act::Asks { who, query } => simulator.user_asks_inline(person(&simulator, who)?, query)?,
             Act::Blocks { who, blocked } => {
                 let user = person(&simulator, who)?;

@@ -43,6 +43,7 @@ pub(super) enum Setup {
 pub(super) enum Act {
     Says { who: String, place: Option<String>, text: String },
     Presses { who: String, place: Option<String>, button: String },
+    Votes { who: String, place: Option<String>, option: String },
     Edits { who: String, place: Option<String>, text: String },
     Asks { who: String, query: String },
     Blocks { who: String, blocked: bool },
@@ -316,11 +317,18 @@ fn act(entry: &Entry) -> Result<Act, String> {
     let end = head.find([' ', ':']).ok_or_else(|| not_understood(head))?;
     let (who, rest) = head.split_at(end);
     let who = who.to_owned();
-    if let Some(button) = rest.strip_prefix(" presses [") {
+    let bracketed = |verb: &str, example: &str| {
+        let Some(rest) = rest.strip_prefix(verb).and_then(|rest| rest.strip_prefix(" [")) else { return Ok(None) };
         entry.alone()?;
-        let (button, rest) = button.rsplit_once(']').ok_or("name the button like this: `Alice presses [Yes]`")?;
+        let (label, rest) = rest.rsplit_once(']').ok_or_else(|| format!("name it like this: `{example}`"))?;
         let place = place(rest, &["in "]).ok_or_else(|| not_understood(head))?;
-        return Ok(Act::Presses { who, place, button: button.to_owned() });
+        Ok::<_, String>(Some((place, label.to_owned())))
+    };
+    if let Some((place, button)) = bracketed(" presses", "Alice presses [Yes]")? {
+        return Ok(Act::Presses { who, place, button });
+    }
+    if let Some((place, option)) = bracketed(" votes", "Alice votes [Tea]")? {
+        return Ok(Act::Votes { who, place, option });
     }
     for (words, blocked) in [(" blocks the bot", true), (" unblocks the bot", false)] {
         if rest == words {
@@ -415,7 +423,8 @@ mod tests {
     fn chats_have_names_and_texts_may_hold_anything() {
         let turns = turns(
             "Alice in Friday football: he presses [x]: wait 1h\nBot in Friday football: hi\nBot to Botir: psst\n\
-             Botir: Bot: no\nBotir edits: yes\nBotir asks: pizza: two\nBot calls answerInlineQuery {\"results\": []}\n...\n",
+             Botir: Bot: no\nBotir edits: yes\nBotir asks: pizza: two\nBot calls answerInlineQuery {\"results\": []}\n...\n\
+             Alice votes [Tea [hot]] in Friday football\n",
         );
         let place = Some("Friday football".to_owned());
         let text = "he presses [x]: wait 1h".to_owned();
@@ -427,6 +436,8 @@ mod tests {
         let params = Some(serde_json::json!({ "results": [] }));
         let what: Vec<_> = turns[3].expected.iter().map(|expected| expected.what.clone()).collect();
         assert_eq!(what, [What::Calls { method: "answerInlineQuery".to_owned(), params }, What::Anything]);
+        let (who, place) = ("Alice".to_owned(), Some("Friday football".to_owned()));
+        assert_eq!(turns[4].act, Act::Votes { who, place, option: "Tea [hot]".to_owned() });
     }
 
     #[test]
@@ -454,6 +465,7 @@ mod tests {
             ("Alice: hi\nBot calls sendDice {", 2, "JSON"),
             ("Alice:", 1, "empty message"),
             ("Alice presses Yes", 1, "not understood"),
+            ("Alice votes [Yes", 1, "`Alice votes [Tea]`"),
             ("wait soon", 1, "length of time"),
             ("wait 1y", 1, "length of time"),
             ("wait 99999999999d", 1, "hundred years"),

@@ -56,6 +56,15 @@ pub(in crate::simulator) fn vote(
     Ok(Done { message_id: Some(id), ..done })
 }
 
+/// The same, by the text of an option: in the newest poll that has it.
+pub(in crate::simulator) fn vote_for(world: &mut World, chat: i64, user: i64, option: &str) -> Result<Done, Error> {
+    let known = world.chats.get(&chat).ok_or(Error::UnknownChat(chat))?;
+    let at = |poll: &Value| poll["options"].as_array()?.iter().position(|known| known["text"] == option);
+    let found = known.messages.iter().rev().find_map(|message| Some((message.id, at(poll_of(message)?)?)));
+    let (id, option) = found.ok_or(Error::Cannot("no poll there has that option"))?;
+    vote(world, chat, user, id, &[option])
+}
+
 /// A bot hears only of polls that it has sent.
 fn tell_of_poll(world: &mut World, message: &Message, poll: &Value) -> Enqueued {
     if message.is_from_bot() { world.enqueue("poll", poll.to_string().as_bytes()) } else { Enqueued::Unwanted }
