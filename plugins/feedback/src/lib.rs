@@ -73,7 +73,9 @@ mod feedback {
         // Asked for directly: whether it has arrived is what the desk wants to know.
         match ctx.ask(api::CopyMessage::new(person, ctx.here(), message.message_id())) {
             Ok(_) => ctx.react("👍"),
-            Err(CallError::Refused { kind: Refusal::ChatGone, .. }) => ctx.reply("They have left: that can't be delivered."),
+            Err(CallError::Refused { kind: Refusal::ChatGone, .. }) => {
+                ctx.reply("They have left: that can't be delivered.")
+            }
             Err(error) => return Err(error.into()),
         };
         Ok(Done)
@@ -147,7 +149,8 @@ mod tests {
 
     #[test]
     fn an_album_is_forwarded_as_one_and_each_of_it_can_be_answered() {
-        let mut bot = bot().answer(&json!([{ "message_id": 51 }, { "message_id": 52 }])).answer(&json!({ "message_id": 9 }));
+        let mut bot =
+            bot().answer(&json!([{ "message_id": 51 }, { "message_id": 52 }])).answer(&json!({ "message_id": 9 }));
         let sent = bot.album("Look", &[json!({ "photo": [] }), json!({ "photo": [] })]);
         assert_eq!(sent.calls[0].0, "forwardMessages");
         assert_eq!(sent.calls[0].1["message_ids"], json!([1, 2]));

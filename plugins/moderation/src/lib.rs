@@ -120,7 +120,12 @@ mod moderation {
     }
 
     #[command("warn {reason...?}", help = "cmd-warn", menu = "administrators", filter = group(), check = check::administrator)]
-    fn warn(ctx: &mut Ctx, reason: Option<String>, offender: Offender, Config(rules): Config<Rules>) -> Result<(), Error> {
+    fn warn(
+        ctx: &mut Ctx,
+        reason: Option<String>,
+        offender: Offender,
+        Config(rules): Config<Rules>,
+    ) -> Result<(), Error> {
         count_warning(ctx, &offender, reason.as_deref(), &rules)
     }
 
@@ -169,9 +174,14 @@ mod moderation {
         let count = ctx.storage().chat().increment(&warnings_of(offender.id), 1)?;
         let (name, most) = (&offender.name, rules.warnings);
         match reason {
-            Some(reason) => {
-                ctx.reply(t!(ctx.for_chat(), "warned-because", name = name, count = count, most = most, reason = reason))
-            }
+            Some(reason) => ctx.reply(t!(
+                ctx.for_chat(),
+                "warned-because",
+                name = name,
+                count = count,
+                most = most,
+                reason = reason
+            )),
             None => ctx.reply(t!(ctx.for_chat(), "warned", name = name, count = count, most = most)),
         };
         if count >= most { throw_out(ctx, offender) } else { Ok(()) }
@@ -206,7 +216,8 @@ mod tests {
     use super::*;
 
     const MEMBER: &str = r#"{"status":"member","user":{"id":8,"is_bot":false,"first_name":"Bob"}}"#;
-    const OWNER: &str = r#"{"status":"creator","is_anonymous":false,"user":{"id":7,"is_bot":false,"first_name":"Ann"}}"#;
+    const OWNER: &str =
+        r#"{"status":"creator","is_anonymous":false,"user":{"id":7,"is_bot":false,"first_name":"Ann"}}"#;
 
     /// A bot that is told, in turn, what these are in the group.
     fn asked(members: &[&str]) -> Bot<Plugin> {
@@ -214,9 +225,9 @@ mod tests {
         members.iter().fold(Bot::new(), |bot, member| bot.answer(&answer(member)))
     }
 
-
     fn in_group(bot: &mut Bot<Plugin>, text: &str) -> Outcome {
-        let replied = json!({ "message_id": 4, "from": { "id": 8, "is_bot": false, "first_name": "Bob" }, "text": "!" });
+        let replied =
+            json!({ "message_id": 4, "from": { "id": 8, "is_bot": false, "first_name": "Bob" }, "text": "!" });
         bot.receive(
             "message",
             json!({

@@ -29,7 +29,9 @@ mod panel {
         #[default]
         Closed,
         Composing,
-        Choosing { text: String },
+        Choosing {
+            text: String,
+        },
     }
 
     impl Dialog for Panel {
@@ -149,7 +151,9 @@ mod panel {
         let (look, cancel) = (Button::data("How far?", Order::Look(id)), Button::data("Cancel", Order::Cancel(id)));
         match state {
             BroadcastState::Done | BroadcastState::Cancelled => InlineKeyboard::new(),
-            BroadcastState::Running => InlineKeyboard::new().row([look, Button::data("Pause", Order::Pause(id)), cancel]),
+            BroadcastState::Running => {
+                InlineKeyboard::new().row([look, Button::data("Pause", Order::Pause(id)), cancel])
+            }
             BroadcastState::Paused | BroadcastState::Stopped => {
                 InlineKeyboard::new().row([look, Button::data("Go on", Order::Resume(id)), cancel])
             }

@@ -42,12 +42,35 @@ pub(super) enum Setup {
 #[derive(Debug, PartialEq)]
 pub(super) enum Act {
     /// `to` is whose newest message it replies to.
-    Says { who: String, place: Option<String>, to: Option<String>, text: String },
-    Presses { who: String, place: Option<String>, button: String },
-    Edits { who: String, place: Option<String>, text: String },
-    Asks { who: String, query: String },
-    Blocks { who: String, blocked: bool },
-    Joins { who: String, place: String, how: Joining },
+    Says {
+        who: String,
+        place: Option<String>,
+        to: Option<String>,
+        text: String,
+    },
+    Presses {
+        who: String,
+        place: Option<String>,
+        button: String,
+    },
+    Edits {
+        who: String,
+        place: Option<String>,
+        text: String,
+    },
+    Asks {
+        who: String,
+        query: String,
+    },
+    Blocks {
+        who: String,
+        blocked: bool,
+    },
+    Joins {
+        who: String,
+        place: String,
+        how: Joining,
+    },
     Update(Json),
     Waits(Duration),
 }
@@ -443,7 +466,10 @@ mod tests {
         assert_eq!(turns[0].act, Act::Says { who: "Alice".to_owned(), place: place.clone(), to: None, text });
         let places: Vec<_> = turns[0].expected.iter().map(|expected| expected.place.clone()).collect();
         assert_eq!(places, [place, Some("Botir".to_owned())]);
-        assert_eq!(turns[1].act, Act::Says { who: "Botir".to_owned(), place: None, to: None, text: "Bot: no".to_owned() });
+        assert_eq!(
+            turns[1].act,
+            Act::Says { who: "Botir".to_owned(), place: None, to: None, text: "Bot: no".to_owned() }
+        );
         assert_eq!(turns[3].act, Act::Asks { who: "Botir".to_owned(), query: "pizza: two".to_owned() });
         let params = Some(serde_json::json!({ "results": [] }));
         let what: Vec<_> = turns[3].expected.iter().map(|expected| expected.what.clone()).collect();

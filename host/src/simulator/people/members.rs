@@ -99,11 +99,7 @@ pub(in crate::simulator) fn set(
 
 /// Takes from somebody what they may do in a chat, or gives it back: the restriction that is on them goes, and
 /// this one takes its place where it leaves anything forbidden.
-pub(in crate::simulator) fn restrict(
-    world: &mut World,
-    chat_id: i64,
-    restriction: Restriction,
-) -> Result<Done, Error> {
+pub(in crate::simulator) fn restrict(world: &mut World, chat_id: i64, restriction: Restriction) -> Result<Done, Error> {
     let (user, bot) = (restriction.user, world.bot.id);
     let old = member_json(world, chat_id, user);
     let chat = world.chats.get_mut(&chat_id).ok_or(Error::UnknownChat(chat_id))?;
