@@ -42,10 +42,10 @@ impl Told {
         invocation: &Invocation,
         report: RunReport,
         max_attempts: u32,
-    ) -> Result<(Self, Tx), RunReport> {
+    ) -> Result<(Self, Tx), Box<RunReport>> {
         let error = match &report.result {
             Err(error) if may_recover(version, error) => error.clone(),
-            _ => return Err(report),
+            _ => return Err(Box::new(report)),
         };
         let message = match &error {
             RunError::Refused { message, .. } => message.clone(),
