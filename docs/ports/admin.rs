@@ -6,7 +6,7 @@ use botyard_sdk::prelude::*;
 
 /// How long, in seconds, as `10 m`.
 #[derive(Clone, Copy)]
-pub struct Unit(u64);
+pub(crate) struct Unit(u64);
 
 impl FromStr for Unit {
     type Err = &'static str;
@@ -22,7 +22,7 @@ impl FromStr for Unit {
 }
 
 #[plugin]
-mod admin {
+pub(crate) mod admin {
     #[derive(Command)]
     enum Cmd {
         /// Kick user from chat

@@ -3,7 +3,7 @@
 use botyard_sdk::prelude::*;
 
 #[plugin]
-mod dialogue {
+pub(crate) mod dialogue {
     #[derive(State, Serialize, Deserialize, Default)]
     #[state(key = "chat")]
     enum Quiz {

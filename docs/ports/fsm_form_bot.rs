@@ -3,7 +3,7 @@
 use botyard_sdk::prelude::*;
 
 #[plugin]
-mod fsm_form_bot {
+pub(crate) mod fsm_form_bot {
     #[derive(State, Serialize, Deserialize, Default)]
     enum Form {
         #[default]

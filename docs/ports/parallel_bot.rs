@@ -4,7 +4,7 @@
 use botyard_sdk::prelude::*;
 
 #[plugin]
-mod parallel_bot {
+pub(crate) mod parallel_bot {
     #[command("start")]
     fn start(ctx: &mut Ctx) {
         ctx.reply("Parallel bot ready.");

@@ -12,7 +12,7 @@
 use botyard_sdk::prelude::*;
 
 #[plugin]
-mod webhook_bot {
+pub(crate) mod webhook_bot {
     #[command("start")]
     fn start(ctx: &mut Ctx) {
         ctx.reply("Webhook bot ready.");
