@@ -91,10 +91,9 @@ fn words_by(question: &str, words: usize) -> (String, bool) {
         "You ask about “{question}”. There is more than one way to look at it. On the one hand it is simple, on the other hand \
          nobody agrees. My advice: make some tea, and ask somebody who knows."
     );
-    match answer.match_indices(' ').nth(words.saturating_sub(1)) {
-        Some((end, _)) => (answer[..end].to_owned(), false),
-        None => (answer, true),
-    }
+    let mut all = answer.split(' ');
+    let first: Vec<&str> = all.by_ref().take(words).collect();
+    (first.join(" "), all.next().is_none())
 }
 
 #[cfg(test)]
