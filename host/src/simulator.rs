@@ -260,6 +260,17 @@ impl Simulator {
         people::set_blocked(&mut self.hub().world(), chat, user, blocked)
     }
 
+    /// Somebody joins a supergroup or channel by a link that asks first.
+    pub fn user_asks_to_join(&self, chat: i64, user: i64) -> Result<Done, Error> {
+        people::members::ask_to_join(&mut self.hub().world(), chat, user, None)
+    }
+
+    /// Somebody joins a group by a link, or leaves it.
+    pub fn user_joins(&self, chat: i64, user: i64, is_in: bool) -> Result<Done, Error> {
+        let standing = if is_in { people::members::Standing::Member } else { people::members::Standing::Left };
+        people::members::set(&mut self.hub().world(), chat, user, user, standing, false)
+    }
+
     /// Makes a supergroup of a group; answers its id.
     pub fn upgrade_group(&self, group: i64) -> Result<i64, Error> {
         self.move_group(group, &[MoveNote::To, MoveNote::From])

@@ -72,7 +72,7 @@ impl From<Refused> for ApiError {
     }
 }
 
-pub(super) use chats::member_json;
+pub(super) use chats::{PERMISSIONS, member_json};
 pub(super) use content::dice_sides;
 pub(super) use edits::remove;
 pub(super) use media::fields as media_fields;
@@ -115,6 +115,7 @@ pub(super) fn call(world: &mut World, method: &str, params: &Params, out: &mut V
         "getmystarbalance" => queries::star_balance(world, out),
         "banchatmember" => members::ban(world, params, out),
         "unbanchatmember" => members::unban(world, params, out),
+        "restrictchatmember" => members::restrict(world, params, out),
         "promotechatmember" => members::promote(world, params, out),
         "approvechatjoinrequest" => members::decide(world, params, true, out),
         "declinechatjoinrequest" => members::decide(world, params, false, out),

@@ -117,6 +117,9 @@ pub struct Chat {
     /// Who may not come back.
     #[serde(default)]
     pub(super) banned: Vec<i64>,
+    /// Who is in it and may not do everything.
+    #[serde(default)]
+    pub(super) restricted: Vec<Restriction>,
     /// Who waits to be let in.
     #[serde(default)]
     pub(super) requests: Vec<i64>,
@@ -152,6 +155,7 @@ impl Chat {
             migrated_to: None,
             pinned: None,
             banned: Vec::new(),
+            restricted: Vec::new(),
             requests: Vec::new(),
             menu_button: None,
             last_message_id: 0,
@@ -160,6 +164,11 @@ impl Chat {
             sequence: Vec::new(),
             messages: VecDeque::new(),
         }
+    }
+
+    /// What `user` is kept from at this time.
+    pub(super) fn restriction(&self, user: i64, now: i64) -> Option<&Restriction> {
+        self.restricted.iter().find(|known| known.user == user && (known.until == 0 || known.until > now))
     }
 
     pub(super) fn next_message_id(&mut self) -> i64 {
@@ -190,6 +199,16 @@ impl Chat {
             self.messages.pop_front();
         }
     }
+}
+
+/// What somebody may not do in a chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Restriction {
+    pub(super) user: i64,
+    /// `until_date`; 0 is for ever.
+    pub(super) until: i64,
+    /// The permissions that are left, by their names.
+    pub(super) may: Vec<String>,
 }
 
 /// Who wrote a message.

@@ -101,6 +101,9 @@ fn author(chat: &Chat, user: i64, thread: Option<i64>) -> Result<Sender, Error> 
 fn post(world: &mut World, chat: i64, user: i64, message: Message) -> Result<Done, Error> {
     let at = world.chats.get(&chat).ok_or(Error::UnknownChat(chat))?;
     let (blocked, kind) = (at.blocked, at.kind);
+    if at.restriction(user, world.now()).is_some_and(|left| !left.may.iter().any(|may| may == "can_send_messages")) {
+        return Err(Error::Cannot("they may not write here: the bot has restricted them"));
+    }
     if blocked && kind == ChatKind::Private {
         // Who writes to the bot wants to hear of it again.
         set_blocked(world, chat, user, false)?;

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use serde_json::Value as Json;
 
 use super::compare::{Deed, Diff, Done, compare};
-use super::script::{Act, Conversation, Setup, Turn, What};
+use super::script::{Act, Conversation, Joining, Setup, Turn, What};
 use super::stage::Stage;
 use crate::cli::capture::{Capture, Line};
 use crate::simulator::{self, Call, Chat, ChatKind, Say, Simulator, User};
@@ -142,9 +142,10 @@ impl Player<'_> {
     fn act(&mut self, act: &Act, notes: &mut Vec<String>) -> anyhow::Result<()> {
         let simulator = self.simulator.clone();
         let done = match act {
-            Act::Says { who, place, text } => {
+            Act::Says { who, place, to, text } => {
                 let (user, place) = self.who_and_where(who, place.as_deref())?;
-                let say = Say { chat: place.chat, user, text: text.clone(), thread: place.thread, reply_to: None };
+                let reply_to = to.as_deref().map(|to| self.newest_of(place.chat, to)).transpose()?;
+                let say = Say { chat: place.chat, user, text: text.clone(), thread: place.thread, reply_to };
                 simulator.say(&say)?
             }
             Act::Presses { who, place, button } => {
@@ -177,6 +178,15 @@ impl Player<'_> {
                 let user = person(&simulator, who)?;
                 simulator.set_blocked(user, user, *blocked)?;
                 return Ok(());
+            }
+            Act::Joins { who, place, how } => {
+                let user = person(&simulator, who)?;
+                self.here = self.place(place)?;
+                match how {
+                    Joining::AsksTo => simulator.user_asks_to_join(self.here.chat, user)?,
+                    Joining::Joins => simulator.user_joins(self.here.chat, user, true)?,
+                    Joining::Leaves => simulator.user_joins(self.here.chat, user, false)?,
+                }
             }
             Act::Update(update) => {
                 simulator.raw_update(update.clone())?;
@@ -234,6 +244,17 @@ impl Player<'_> {
                 .find(|known| known.id == chat)
                 .map_or_else(|| chat.to_string(), |known| known.title.clone()),
         }
+    }
+
+    /// The newest message there of a person, or of the bot.
+    fn newest_of(&self, chat: i64, who: &str) -> anyhow::Result<i64> {
+        let from = match who {
+            "Bot" => simulator::Sender::Bot,
+            who => simulator::Sender::User(person(&self.simulator, who)?),
+        };
+        let messages = self.simulator.messages(chat);
+        let newest = messages.iter().rev().find(|message| message.from == from);
+        Ok(newest.with_context(|| format!("{who} has written nothing there that could be replied to"))?.id)
     }
 
     fn has_reply_button(&self, chat: i64, label: &str) -> bool {

@@ -41,14 +41,51 @@ pub(super) enum Setup {
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Act {
-    Says { who: String, place: Option<String>, text: String },
-    Presses { who: String, place: Option<String>, button: String },
-    Votes { who: String, place: Option<String>, option: String },
-    Edits { who: String, place: Option<String>, text: String },
-    Asks { who: String, query: String },
-    Blocks { who: String, blocked: bool },
+    /// `to` is whose newest message it replies to.
+    Says {
+        who: String,
+        place: Option<String>,
+        to: Option<String>,
+        text: String,
+    },
+    Presses {
+        who: String,
+        place: Option<String>,
+        button: String,
+    },
+    Votes {
+        who: String,
+        place: Option<String>,
+        option: String,
+    },
+    Edits {
+        who: String,
+        place: Option<String>,
+        text: String,
+    },
+    Asks {
+        who: String,
+        query: String,
+    },
+    Blocks {
+        who: String,
+        blocked: bool,
+    },
+    Joins {
+        who: String,
+        place: String,
+        how: Joining,
+    },
     Update(Json),
     Waits(Duration),
+}
+
+/// How somebody comes into a group, or goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joining {
+    Joins,
+    Leaves,
+    AsksTo,
 }
 
 /// One thing that the bot should do.
@@ -336,6 +373,13 @@ fn act(entry: &Entry) -> Result<Act, String> {
             return Ok(Act::Blocks { who, blocked });
         }
     }
+    let ways = [(" joins ", Joining::Joins), (" leaves ", Joining::Leaves), (" asks to join ", Joining::AsksTo)];
+    for (words, how) in ways {
+        if let Some(place) = rest.strip_prefix(words).filter(|place| !place.contains(':')) {
+            entry.alone()?;
+            return Ok(Act::Joins { who, place: place.trim().to_owned(), how });
+        }
+    }
     let (between, first) = rest.split_once(':').ok_or_else(|| not_understood(head))?;
     let text = entry.text(first);
     let between = between.trim();
@@ -348,8 +392,12 @@ fn act(entry: &Entry) -> Result<Act, String> {
     if let Some(place) = between.strip_prefix("edits").and_then(|rest| place(rest, &["in "])) {
         return Ok(Act::Edits { who, place, text });
     }
+    let (between, to) = match between.rsplit_once("replies to ") {
+        Some((before, to)) => (before.trim(), Some(to.trim().to_owned())),
+        None => (between, None),
+    };
     let place = place(between, &["in "]).ok_or_else(|| not_understood(head))?;
-    Ok(Act::Says { who, place, text })
+    Ok(Act::Says { who, place, to, text })
 }
 
 fn not_understood(line: &str) -> String {
@@ -407,7 +455,7 @@ mod tests {
         assert_eq!(
             acts,
             [
-                (3, &Act::Says { who: alice(), place: None, text: "/menu".to_owned() }),
+                (3, &Act::Says { who: alice(), place: None, to: None, text: "/menu".to_owned() }),
                 (8, &Act::Presses { who: alice(), place: None, button: "Green".to_owned() }),
                 (15, &Act::Waits(Duration::from_secs(5400))),
             ]
@@ -428,16 +476,43 @@ mod tests {
         );
         let place = Some("Friday football".to_owned());
         let text = "he presses [x]: wait 1h".to_owned();
-        assert_eq!(turns[0].act, Act::Says { who: "Alice".to_owned(), place: place.clone(), text });
+        assert_eq!(turns[0].act, Act::Says { who: "Alice".to_owned(), place: place.clone(), to: None, text });
         let places: Vec<_> = turns[0].expected.iter().map(|expected| expected.place.clone()).collect();
         assert_eq!(places, [place, Some("Botir".to_owned())]);
-        assert_eq!(turns[1].act, Act::Says { who: "Botir".to_owned(), place: None, text: "Bot: no".to_owned() });
+        assert_eq!(
+            turns[1].act,
+            Act::Says { who: "Botir".to_owned(), place: None, to: None, text: "Bot: no".to_owned() }
+        );
         assert_eq!(turns[3].act, Act::Asks { who: "Botir".to_owned(), query: "pizza: two".to_owned() });
         let params = Some(serde_json::json!({ "results": [] }));
         let what: Vec<_> = turns[3].expected.iter().map(|expected| expected.what.clone()).collect();
         assert_eq!(what, [What::Calls { method: "answerInlineQuery".to_owned(), params }, What::Anything]);
         let (who, place) = ("Alice".to_owned(), Some("Friday football".to_owned()));
         assert_eq!(turns[4].act, Act::Votes { who, place, option: "Tea [hot]".to_owned() });
+    }
+
+    #[test]
+    fn people_reply_and_come_and_go() {
+        let script = parse(
+            "Botir in Neighbours replies to Chiara: /warn\nAlice replies to Bot: yes\nNoor asks to join Club\n\
+             Noor joins Club\nNoor leaves Club\nAlice: joins Club: now\n",
+            "x",
+        );
+        let turns = script.unwrap().conversations.remove(0).turns;
+        let says = |who: &str, place: Option<&str>, to: Option<&str>, text: &str| {
+            let owned = |text: &str| text.to_owned();
+            Act::Says { who: owned(who), place: place.map(owned), to: to.map(owned), text: owned(text) }
+        };
+        let joins = |how| Act::Joins { who: "Noor".to_owned(), place: "Club".to_owned(), how };
+        let expected = [
+            says("Botir", Some("Neighbours"), Some("Chiara"), "/warn"),
+            says("Alice", None, Some("Bot"), "yes"),
+            joins(Joining::AsksTo),
+            joins(Joining::Joins),
+            joins(Joining::Leaves),
+            says("Alice", None, None, "joins Club: now"),
+        ];
+        assert_eq!(turns.into_iter().map(|turn| turn.act).collect::<Vec<_>>(), expected);
     }
 
     #[test]

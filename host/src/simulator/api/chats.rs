@@ -64,11 +64,13 @@ pub(in crate::simulator) fn member_json(world: &World, chat: i64, user: i64) -> 
 /// The first administrator owns the chat; the bot administers every group that it is in.
 fn write_member(world: &World, chat: &Chat, user: i64, out: &mut Vec<u8>) {
     let is_bot = user == world.bot.id;
+    let restriction = chat.restriction(user, world.now());
     let status = match chat.admins.first() {
         Some(&owner) if owner == user => "creator",
         _ if is_bot && chat.blocked => "kicked",
         _ if chat.banned.contains(&user) => "kicked",
         _ if chat.admins.contains(&user) || (is_bot && chat.kind != ChatKind::Private) => "administrator",
+        _ if restriction.is_some() => "restricted",
         _ if chat.members.contains(&user) || is_bot => "member",
         _ => "left",
     };
@@ -76,6 +78,15 @@ fn write_member(world: &World, chat: &Chat, user: i64, out: &mut Vec<u8>) {
     render::user_id(world, user, out);
     match status {
         "kicked" => out.extend_from_slice(b",\"until_date\":0"),
+        "restricted" => {
+            let is_member = chat.members.contains(&user);
+            let until = restriction.map_or(0, |known| known.until);
+            out.extend_from_slice(format!(",\"is_member\":{is_member},\"until_date\":{until}").as_bytes());
+            for permission in PERMISSIONS {
+                let may = restriction.is_some_and(|known| known.may.iter().any(|name| name == permission));
+                out.extend_from_slice(format!(",\"{permission}\":{may}").as_bytes());
+            }
+        }
         "creator" => out.extend_from_slice(b",\"is_anonymous\":false"),
         "administrator" => {
             out.extend_from_slice(b",\"can_be_edited\":false");
@@ -88,6 +99,26 @@ fn write_member(world: &World, chat: &Chat, user: i64, out: &mut Vec<u8>) {
     }
     out.push(b'}');
 }
+
+/// What a member may do unless it is taken away.
+pub(in crate::simulator) const PERMISSIONS: [&str; 16] = [
+    "can_send_messages",
+    "can_send_audios",
+    "can_send_documents",
+    "can_send_photos",
+    "can_send_videos",
+    "can_send_video_notes",
+    "can_send_voice_notes",
+    "can_send_polls",
+    "can_send_other_messages",
+    "can_add_web_page_previews",
+    "can_react_to_messages",
+    "can_edit_tag",
+    "can_change_info",
+    "can_invite_users",
+    "can_pin_messages",
+    "can_manage_topics",
+];
 
 const RIGHTS: [&str; 12] = [
     "is_anonymous",

@@ -1,8 +1,10 @@
 //! What the bot does as an administrator: with members, requests, links and titles.
 
+use serde_json::Value;
+
 use super::{Answer, ApiError, chat_named, done, target};
 use crate::simulator::error::Error;
-use crate::simulator::model::{Chat, ChatKind};
+use crate::simulator::model::{Chat, ChatKind, Restriction};
 use crate::simulator::params::Params;
 use crate::simulator::people::members::{self, Standing};
 use crate::simulator::people::{chats, set_blocked};
@@ -54,6 +56,34 @@ pub(super) fn unban(world: &mut World, params: &Params, out: &mut Vec<u8>) -> An
         return set(world, chat, user, Standing::Left, out);
     }
     done(out)
+}
+
+/// Less than half a minute, and more than a year, is for ever.
+const FOR_A_WHILE: std::ops::RangeInclusive<i64> = 30..=366 * 86_400;
+
+pub(super) fn restrict(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {
+    let (chat, user) = member(world, params)?;
+    let place = in_group(world, chat, "can't restrict members in private chats")?;
+    if place.kind != ChatKind::Supergroup {
+        return Err(ApiError::bad_request("method is available only for supergroups"));
+    }
+    if place.admins.first() == Some(&user) {
+        return Err(ApiError::bad_request("can't remove chat owner"));
+    }
+    if place.admins.contains(&user) {
+        return Err(ApiError::bad_request("user is an administrator of the chat"));
+    }
+    let Some(Ok(Value::Object(permissions))) = params.json("permissions") else {
+        return Err(ApiError::bad_request("can't parse permissions: object expected"));
+    };
+    let granted = permissions.into_iter().filter(|(_, granted)| *granted == Value::Bool(true));
+    let until = params.int("until_date").unwrap_or(0);
+    let until = if FOR_A_WHILE.contains(&until.saturating_sub(world.now())) { until } else { 0 };
+    let restriction = Restriction { user, until, may: granted.map(|(name, _)| name).collect() };
+    match members::restrict(world, chat, restriction) {
+        Ok(_) | Err(Error::QueueFull) => done(out),
+        Err(_) => Err(ApiError::bad_request("CHAT_ADMIN_REQUIRED")),
+    }
 }
 
 pub(super) fn promote(world: &mut World, params: &Params, out: &mut Vec<u8>) -> Answer {

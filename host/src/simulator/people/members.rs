@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::Done;
 use super::payments::user_json;
 use super::reactions::{chat_json, note};
-use crate::simulator::api::member_json;
+use crate::simulator::api::{PERMISSIONS, member_json};
 use crate::simulator::error::Error;
-use crate::simulator::model::ChatKind;
+use crate::simulator::model::{ChatKind, Restriction};
 use crate::simulator::world::World;
 
 /// What somebody becomes in a chat.
@@ -59,6 +59,9 @@ pub(in crate::simulator) fn set(
     for list in [&mut chat.members, &mut chat.admins, &mut chat.banned, &mut chat.requests] {
         list.retain(|&known| known != user);
     }
+    if !is_in {
+        chat.restricted.retain(|known| known.user != user);
+    }
     if is_in {
         chat.members.push(user);
     }
@@ -92,6 +95,28 @@ pub(in crate::simulator) fn set(
     };
     let told = note(world, chat_id, if through_request { user } else { by }, None, what)?;
     Ok(Done { update_id: done.update_id.or(told.update_id), ..told })
+}
+
+/// Takes from somebody what they may do in a chat, or gives it back: the restriction that is on them goes, and
+/// this one takes its place where it leaves anything forbidden.
+pub(in crate::simulator) fn restrict(world: &mut World, chat_id: i64, restriction: Restriction) -> Result<Done, Error> {
+    let (user, bot) = (restriction.user, world.bot.id);
+    let old = member_json(world, chat_id, user);
+    let chat = world.chats.get_mut(&chat_id).ok_or(Error::UnknownChat(chat_id))?;
+    chat.restricted.retain(|known| known.user != user);
+    if PERMISSIONS.iter().any(|permission| !restriction.may.iter().any(|name| name == permission)) {
+        chat.restricted.push(restriction);
+    }
+    let new = member_json(world, chat_id, user);
+    if old == new {
+        return Ok(Done { update_id: None, message_id: None, query_id: None });
+    }
+    world.emit(&json!({ "event": "chats" }));
+    let update = json!({
+        "chat": chat_json(world, chat_id), "from": user_json(world, bot), "date": world.now(),
+        "old_chat_member": old, "new_chat_member": new,
+    });
+    Done::new(world.enqueue("chat_member", update.to_string().as_bytes()))
 }
 
 /// Asks to be let in.

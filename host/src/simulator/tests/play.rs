@@ -161,6 +161,38 @@ async fn who_comes_and_goes_is_told_in_notes_and_to_those_who_asked() {
 }
 
 #[tokio::test]
+async fn who_is_restricted_is_silent_until_it_ends() {
+    let (simulator, bot) = start().await;
+    want_all(&bot).await;
+    let restrict = |chat: i64, user: i64, may: bool, seconds: i64| {
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+        let until = i64::try_from(now).unwrap() + seconds;
+        json!({"chat_id": chat, "user_id": user, "permissions": {"can_send_messages": may}, "until_date": until})
+    };
+    let method = "restrictChatMember";
+    for (chat, user, words) in [
+        (GROUP, BOTIR, "method is available only for supergroups"),
+        (FORUM, BOTIR, "can't remove chat owner"),
+        (FORUM, 999, "PARTICIPANT_ID_INVALID"),
+    ] {
+        let refused = bot.refused(method, restrict(chat, user, false, 60)).await.1;
+        assert_eq!(refused, format!("Bad Request: {words}"));
+    }
+    let refused = bot.refused(method, json!({"chat_id": FORUM, "user_id": NOOR})).await.1;
+    assert_eq!(refused, "Bad Request: can't parse permissions: object expected");
+    bot.ok(method, restrict(FORUM, NOOR, false, 60)).await;
+    let told = heard(&bot).await;
+    assert_eq!((kinds(&told), &told[0].1["new_chat_member"]["status"]), (vec!["chat_member"], &json!("restricted")));
+    assert!(matches!(simulator.user_says(FORUM, NOOR, "hm"), Err(Error::Cannot(_))));
+    let who = json!({"chat_id": FORUM, "user_id": NOOR});
+    assert_eq!(bot.ok("getChatMember", who.clone()).await["can_send_messages"], false);
+    bot.ok(method, restrict(FORUM, NOOR, true, 10)).await;
+    let member = bot.ok("getChatMember", who).await;
+    assert_eq!((&member["until_date"], &member["can_send_polls"]), (&json!(0), &json!(false)), "too short is for ever");
+    simulator.user_says(FORUM, NOOR, "thanks").unwrap();
+}
+
+#[tokio::test]
 async fn who_asks_to_join_is_let_in_by_the_bot() {
     let (simulator, bot) = start().await;
     let made = act(
