@@ -36,6 +36,9 @@ const GUEST_STACK: usize = 256 << 10;
 const STACK: usize = 512 << 10;
 /// Cleared by hand instead of being given back: about as much as a small plugin touches.
 const KEEP_RESIDENT: usize = 128 << 10;
+/// Places that stay prepared for the plugin that used them last, with what is resident of them. A version that has just
+/// been loaded takes fresh ones until there are so many, so every reload would add to them for as long.
+const WARM: u32 = 32;
 /// Places in the pool beyond those of the runs: for a plugin that is being loaded.
 const SPARE: usize = 2;
 /// What a guest may hand over in one call to the host, so that it can't make the host allocate without end.
@@ -243,6 +246,7 @@ fn pooled(max_runs: usize) -> Config {
         .total_stacks(instances)
         .max_memories_per_component(1)
         .max_memory_size(MEMORY_CAP as usize)
+        .max_unused_warm_slots(WARM)
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(KEEP_RESIDENT);
     let mut config = common();
