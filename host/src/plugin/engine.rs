@@ -5,6 +5,7 @@
 //! come back by itself.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -24,6 +25,7 @@ use super::bindings::{self, PluginPre};
 use super::cache::Cache;
 use super::limits::MEMORY_CAP;
 use super::run::describe;
+use super::turns::{Habit, Turns};
 use super::version::{Context, Pace, file_hash};
 use super::{Error, Grants, HttpClient, Limits, Manifest, Plugin, Rights, Version, component, grants};
 use crate::domain::PluginName;
@@ -80,6 +82,7 @@ struct Inner {
     wasm: wasmtime::Engine,
     linker: Linker<Host>,
     places: Semaphore,
+    turns: Turns,
     http: HttpClient,
     allowances: Allowances,
     cache: Option<Cache>,
@@ -109,6 +112,8 @@ impl Engine {
         Ok(Self(Arc::new(Inner {
             linker,
             places: Semaphore::new(settings.max_runs.max(1)),
+            // As many threads as the runtime has by itself.
+            turns: Turns::for_threads(std::thread::available_parallelism().map_or(1, NonZero::get)),
             http: settings.http,
             allowances: Allowances::default(),
             cache: settings.cache_dir.and_then(|folder| Cache::open(folder, &wasm)),
@@ -163,8 +168,20 @@ impl Engine {
         }
         warnings.extend(rights.kinds_left_out(&name, &context.grants));
         let version = Version::of(wasm);
-        let (engine, context, pace) = (self.clone(), context.into(), Pace::default());
-        Ok(Arc::new(Plugin { name, version, manifest, rights, interfaces, warnings, engine, code, context, pace }))
+        let (engine, context, pace, habit) = (self.clone(), context.into(), Pace::default(), Habit::default());
+        Ok(Arc::new(Plugin {
+            name,
+            version,
+            manifest,
+            rights,
+            interfaces,
+            warnings,
+            engine,
+            code,
+            context,
+            pace,
+            habit,
+        }))
     }
 
     fn component(&self, wasm: &[u8]) -> Result<Component, Error> {
@@ -195,6 +212,11 @@ impl Engine {
     /// A place among the runs that may be under way; waits for one where all are taken.
     pub(super) async fn place(&self) -> SemaphorePermit<'_> {
         self.0.places.acquire().await.expect("the engine never closes its places")
+    }
+
+    /// The turns of long runs.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.0.turns
     }
 
     /// What makes the HTTP requests of plugins.

@@ -14,6 +14,7 @@ use super::api::Host;
 use super::bindings::PluginPre;
 use super::engine::Engine;
 use super::grants::{self, Reach};
+use super::turns::Habit;
 use super::{Grants, Limit, Limits, Manifest, Rights};
 use crate::domain::{OriginPattern, PluginName};
 use crate::i18n::{Catalogs, Value};
@@ -70,6 +71,7 @@ pub struct Plugin {
     pub(super) code: PluginPre<Host>,
     pub(super) context: Arc<Context>,
     pub(super) pace: Pace,
+    pub(super) habit: Habit,
 }
 
 /// How many runs ended well, and the processor time that they took, in nanoseconds.

@@ -132,7 +132,7 @@ fn fifty_loops_at_once_leave_the_others_and_the_threads_alone() {
         .build()
         .unwrap();
     let bench = Arc::new(Bench::with_runs(64));
-    let cpu = Duration::from_millis(60);
+    let cpu = Duration::from_millis(30);
     let endless = Guest { handle: "(loop $l (br $l)) unreachable", ..Default::default() };
     let loops = bench.load(endless, limited(Limits { cpu, ..Limits::default() }));
     let healthy = bench.load(Guest::default(), settings());
