@@ -279,4 +279,21 @@ mod tests {
         assert!(text.contains("en.ftl"), "{text}");
         assert!(Catalogs::load(&sources, Some(&folder.path().join("none")), "en").is_ok());
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_catalog_makes_it_panic(pieces in proptest::collection::vec(
+            "\na = |\n-t = |\n    \\.x = |\\{ ?|\\}|\\$x|-t|a\\.x| -> |\n \\*?\\[(one|1)\\] |NUMBER\\(|\\)|\"\\\\u\\{?[0-9a-fD]{0,6}\"|[0-9.]{1,9}|\n#|(?s:.)|é", 0..24)) {
+            let source = format!("a = A{}", pieces.concat());
+            match Catalogs::load(&[("en".into(), source)], None, "en") {
+                Ok(all) => for key in ["a", "a.x", "t", ""] {
+                    for value in [Value::Integer(1), Value::Text("\u{2068}x".into()), Value::Number(f64::NAN)] {
+                        let text = all.translate("en", key, vec![("x".into(), value)]);
+                        proptest::prop_assert!(text.is_none_or(|text| text.len() <= 64 << 10));
+                    }
+                },
+                Err(error) => proptest::prop_assert!(error.to_string().contains("`en`"), "{}", error),
+            }
+        }
+    }
 }
