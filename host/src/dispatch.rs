@@ -25,6 +25,7 @@ mod note;
 mod offer;
 mod own;
 mod record;
+mod recover;
 mod rehearse;
 mod routes;
 mod run;
@@ -55,7 +56,7 @@ use crate::store::{self, Store};
 use crate::whose;
 
 pub use self::effects::{Broadcast, Call, Change, Effects, Job, Timer};
-pub use self::explain::{Explained, describe};
+pub use self::explain::Explained;
 pub use self::note::{Note, Row, Said, What};
 pub use self::record::{FORM, Line, Notes, Recorder, write};
 pub use self::rehearse::{Played, Rehearsal, Scene};

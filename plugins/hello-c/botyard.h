@@ -38,14 +38,18 @@ typedef struct {
 
 enum { EVENT_UPDATE, EVENT_ALBUM, EVENT_TIMER, EVENT_JOB, EVENT_EXPIRED, EVENT_OTHER };
 
+typedef struct { string message; bool retry; } failure;
+
 typedef struct {
     uint64_t id;
     uint32_t attempt;
     uint64_t now, seed;
     state_key key;
+    string locale;
     struct { const uint32_t *at; size_t length; } matched;
     uint8_t event;
     update update; /* where `event` is EVENT_UPDATE; the largest of the cases */
+    struct { bool some; failure value; } failed;
 } invocation;
 
 /* botyard:plugin/handler */
@@ -54,11 +58,12 @@ typedef struct {
     list_string kinds, chat_types, commands;
     option_string callback_prefix, text_regex;
     bool plain_text;
-    list_string states;
+    list_string text_keys, states;
+    option_string condition;
     bool observe;
 } filter;
 
-typedef struct { string name, description_key; } command_help;
+typedef struct { string name, description_key; list_string menus; } command_help;
 
 typedef struct {
     string name, version, description;
@@ -69,7 +74,7 @@ typedef struct {
     struct { const void *at; size_t length; } catalogs;
     list_string methods, http;
     struct { const void *at; size_t length; } schedules;
-    bool expired;
+    bool expired, recovers;
 } manifest;
 
 enum { OK, ERR };
@@ -80,7 +85,7 @@ typedef struct {
     uint8_t result;
     union {
         uint8_t verdict;
-        struct { string message; bool retry; } failure;
+        failure failure;
     };
 } outcome;
 

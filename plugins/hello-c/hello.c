@@ -77,7 +77,7 @@ static void put_number(buffer *to, int64_t number)
 static const string methods[] = { TEXT("sendMessage") };
 static const string hello[] = { TEXT("hello") };
 static const filter filters[] = { { .commands = { hello, 1 } } };
-static const command_help commands[] = { { TEXT("hello"), TEXT("Say hello, from C") } };
+static const command_help commands[] = { { .name = TEXT("hello"), .description_key = TEXT("Say hello, from C") } };
 
 static const manifest about = {
     .name = TEXT("hello-c"),

@@ -80,6 +80,13 @@ impl From<Error> for crate::bindings::exports::botyard::plugin::handler::Failure
     }
 }
 
+impl Error {
+    /// As the host tells of it.
+    pub(crate) fn told(failure: crate::bindings::exports::botyard::plugin::handler::Failure) -> Self {
+        Self { message: failure.message, retry: failure.retry }
+    }
+}
+
 /// Why a call of the Bot API did not succeed.
 ///
 /// ```

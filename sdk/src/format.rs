@@ -196,6 +196,94 @@ impl From<&String> for Text {
 pub trait IntoText {
     #[doc(hidden)]
     fn text_and_entities(&self) -> (Cow<'_, str>, Option<String>);
+    #[doc(hidden)]
+    fn parse_mode(&self) -> Option<ParseMode> {
+        None
+    }
+}
+
+/// How Telegram reads a text with markup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParseMode {
+    /// HTML.
+    Html,
+    /// MarkdownV2.
+    MarkdownV2,
+}
+
+impl ParseMode {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Html => "HTML",
+            Self::MarkdownV2 => "MarkdownV2",
+        }
+    }
+
+    pub(crate) fn escape(self, text: &str) -> String {
+        match self {
+            Self::Html => escape_html(text),
+            Self::MarkdownV2 => escape_markdown(text),
+        }
+    }
+}
+
+/// A text with markup, which knows what kind: a message that says it is sent in that parse mode.
+///
+/// `t!(ctx.html(), …)` makes one. Written by hand it stands in for markup of one's own among the arguments of such a text,
+/// where everything else is escaped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marked {
+    text: String,
+    mode: ParseMode,
+}
+
+impl Marked {
+    pub(crate) fn new(text: String, mode: ParseMode) -> Self {
+        Self { text, mode }
+    }
+
+    /// HTML.
+    ///
+    /// ```
+    /// # use botyard_sdk::prelude::*;
+    /// # use botyard_sdk::format::Marked;
+    /// fn thank(ctx: &Run) {
+    ///     let shop = Marked::html("<a href=\"https://tea.example\">Tea</a>");
+    ///     ctx.reply(t!(ctx.html(), "thanks", shop = shop; "Thank you! {$shop}"));
+    /// }
+    /// ```
+    #[must_use]
+    pub fn html(text: impl Into<String>) -> Self {
+        Self::new(text.into(), ParseMode::Html)
+    }
+
+    /// MarkdownV2.
+    #[must_use]
+    pub fn markdown(text: impl Into<String>) -> Self {
+        Self::new(text.into(), ParseMode::MarkdownV2)
+    }
+
+    /// The text with its markup: for what takes no [`IntoText`], a caption say.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The same.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.text
+    }
+}
+
+impl IntoText for Marked {
+    fn text_and_entities(&self) -> (Cow<'_, str>, Option<String>) {
+        (self.as_str().into(), None)
+    }
+
+    fn parse_mode(&self) -> Option<ParseMode> {
+        Some(self.mode)
+    }
 }
 
 impl<T: AsRef<str>> IntoText for T {
@@ -211,9 +299,12 @@ impl IntoText for Text {
     }
 }
 
-pub(crate) fn put(params: &mut Object, text: &impl IntoText) {
-    let (text, entities) = text.text_and_entities();
+pub(crate) fn put(params: &mut Object, text_of: &impl IntoText) {
+    let (text, entities) = text_of.text_and_entities();
     params.text("text", &text);
+    if let Some(mode) = text_of.parse_mode() {
+        params.text("parse_mode", mode.as_str());
+    }
     if let Some(entities) = entities {
         params.raw("entities", &entities);
     }

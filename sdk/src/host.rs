@@ -23,7 +23,10 @@ mod imports {
         clear as state_clear, drop_lost, get as state_get, lost, peek as state_peek, set as state_set,
     };
     pub(crate) use http::client::send as http_send;
-    pub(crate) use i18n::catalogs::translate;
+    pub(crate) use i18n::catalogs::{available as catalogs_available, translate, translate_markup};
+    pub(crate) use i18n::languages::{
+        choose as language_choose, chosen as language_chosen, of_user as language_of_user,
+    };
     pub(crate) use jobs::jobs::{cancel as job_cancel, enqueue as job_enqueue, status as job_status};
     pub(crate) use log::log::{emit, panicked};
     pub(crate) use random::random::bytes as random_bytes;

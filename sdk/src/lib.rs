@@ -24,6 +24,7 @@
 //! - [`api`]: the whole Bot API, typed.
 //! - [`CallbackData`], [`Menu`], [`Pager`]: what buttons stand for.
 //! - [`Dialog`]: forms of several steps.
+//! - [`extract`], [`Command`], [`filter`], [`check`], [`link`]: what handlers are given, and what they answer to.
 //! - [`State`]: conversations that remember where they are.
 //! - [`http`]: requests to other servers.
 //! - [`media`], [`File`], [`Run::download`]: photos, documents and albums; files that came.
@@ -55,17 +56,23 @@ mod state;
 mod update;
 
 pub mod api;
+pub mod check;
+pub mod command;
+pub mod extract;
+pub mod filter;
 pub mod format;
 pub mod http;
 pub mod i18n;
 pub mod keyboard;
+pub mod link;
 pub mod log;
 pub mod media;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod test;
 
-pub use botyard_sdk_macros::{CallbackData, State, plugin};
+pub use botyard_sdk_macros::{CallbackData, Command, State, plugin, t};
 pub use callback::{CallbackData, CallbackField};
+pub use command::Command;
 pub use ctx::{
     Broadcast, BroadcastState, BroadcastStatus, ChatTarget, Ctx, JobError, JobStatus, Message, QueuedJob, Recipients,
     Recurring, Run, Scope, SetTimer, Storage,
@@ -75,7 +82,7 @@ pub use error::{CallError, Error, Refusal};
 pub use file::{Download, File, FileWriter, Received};
 pub use menu::Menu;
 pub use pager::Pager;
-pub use plugin::{Handled, Plugin, Returned};
+pub use plugin::{Handled, Next, Plugin, Returned};
 pub use serde_json::{Value, json};
 pub use state::{NoState, OldState, State};
 pub use update::User;
@@ -95,8 +102,8 @@ pub mod prelude {
     pub use crate::keyboard::{AskReply, Button, InlineKeyboard, RemoveKeyboard, ReplyButton, ReplyKeyboard, Style};
     pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
     pub use crate::{
-        Album, CallError, CallbackData, ChatTarget, Ctx, Dialog, Error, File, Handled, JobError, Menu, OldState, Pager,
-        Priority, Question, Run, State, Value, json, plugin,
+        Album, CallError, CallbackData, ChatTarget, Command, Ctx, Dialog, Error, File, Handled, JobError, Menu, Next,
+        OldState, Pager, Priority, Question, Run, State, Value, check, filter, json, plugin,
     };
     pub use crate::{debug, error, info, t, trace, warn};
 }
@@ -109,6 +116,8 @@ pub mod __private {
     pub use crate::bindings::export_plugin;
     pub use crate::bindings::exports::botyard::plugin::handler::Manifest;
     pub use crate::callback::{Parts, Reading};
+    pub use crate::check::Checked;
+    pub use crate::command::{CommandInfo, Words, extract as extract_command, misfit};
     pub use crate::plugin::{Every, Matcher, Route, Table, Text};
     pub use serde;
 }

@@ -1,14 +1,15 @@
 //! From an event to a handler: the table that `#[plugin]` makes, and the walk through it.
 //!
 //! Each handler is a filter of the manifest. The host says which of them an event matches, so there is one place that
-//! decides it. The handlers of those are tried in the order of the table (states, commands, callbacks, contents, texts,
-//! albums, everything else; within each as they stand in the source) until one takes the event; observers never take it.
+//! decides it. The handlers of those are tried in the order of the table (states, links, commands, callbacks, buttons, contents,
+//! texts, albums, everything else; within each as they stand in the source) until one takes the event; observers never take it.
 
 use crate::bindings::botyard::types::types::{Invocation, State as Stored};
 use crate::bindings::exports::botyard::plugin::handler::{
     Catalog, CommandHelp, Failure, Filter, Guest, Manifest, Schedule, ScheduleRule, Verdict,
 };
-use crate::{Ctx, Error, Event, OldState, Run, State, state};
+use crate::command::CommandInfo;
+use crate::{Ctx, Error, Event, NoState, OldState, State, state};
 
 /// What a handler made of its event.
 ///
@@ -79,7 +80,56 @@ pub trait Plugin: 'static {
 pub struct Table<S: State> {
     pub text: Text,
     pub routes: &'static [Route<S>],
+    /// Around the handlers, the outermost first.
+    pub around: &'static [Around<S>],
+    pub on_error: Option<OnError<S>>,
     pub migrate: Option<fn(OldState) -> Result<S, Error>>,
+}
+
+type OnError<S> = fn(&mut Ctx<S>, Error) -> Result<Handled, Error>;
+type Around<S> = fn(&mut Ctx<S>, Next<S>) -> Result<Handled, Error>;
+
+/// What a `#[middleware]` stands around: the next one, or the handlers themselves.
+///
+/// ```
+/// use botyard_sdk::prelude::*;
+///
+/// #[plugin]
+/// mod shop {
+///     #[middleware]
+///     fn only_while_open(ctx: &mut Ctx, next: Next) -> Result<Handled, Error> {
+///         if ctx.storage().plugin().get::<bool>("closed")?.unwrap_or_default() {
+///             ctx.reply("We are closed.");
+///             return Ok(Done);
+///         }
+///         let handled = next.run(ctx)?;
+///         debug!("handled", kind = ctx.kind());
+///         Ok(handled)
+///     }
+///
+///     #[command("order")]
+///     fn order(ctx: &mut Ctx) {
+///         ctx.reply("Which tea?");
+///     }
+/// }
+/// # fn main() {}
+/// ```
+pub struct Next<S: State = NoState> {
+    around: &'static [Around<S>],
+    routes: &'static [Route<S>],
+}
+
+impl<S: State> Next<S> {
+    /// Goes on: what the handlers made of the event, or why one of them failed.
+    ///
+    /// # Errors
+    /// Those of a handler. What it asked for is dropped only if the run fails: hand the error on.
+    pub fn run(self, ctx: &mut Ctx<S>) -> Result<Handled, Error> {
+        match self.around {
+            [first, around @ ..] => first(ctx, Self { around, ..self }),
+            [] => walk(self.routes, ctx),
+        }
+    }
 }
 
 /// The fixed parts of a manifest.
@@ -89,8 +139,8 @@ pub struct Text {
     pub version: &'static str,
     pub description: &'static str,
     pub key: Option<&'static str>,
-    /// Name and key of the description.
-    pub commands: &'static [(&'static str, &'static str)],
+    /// Name, key of the description, and the menus that it is in.
+    pub commands: &'static [(&'static str, &'static str, &'static [&'static str])],
     /// Locale and source.
     pub catalogs: &'static [(&'static str, &'static str)],
     pub methods: &'static [&'static str],
@@ -104,6 +154,8 @@ pub struct Route<S: State> {
     /// Names of the states it is for, and the test itself; without a test it is for all.
     pub states: &'static [&'static str],
     pub guard: Option<fn(&S) -> bool>,
+    /// What the host is to evaluate, as it reads it.
+    pub condition: Option<fn() -> String>,
     pub observe: bool,
     pub run: fn(&mut Ctx<S>) -> Result<Handled, Error>,
 }
@@ -111,10 +163,13 @@ pub struct Route<S: State> {
 #[doc(hidden)]
 pub enum Matcher {
     Command(&'static [&'static str]),
+    Commands(&'static [CommandInfo]),
+    /// What comes with `/start`: how it begins.
+    Start(&'static str),
     Callback(&'static str),
+    /// The text of a keyboard's button, by its keys in the catalogs.
+    Button(&'static [&'static str]),
     Text(Option<&'static str>),
-    /// What a message is made of the host does not look at: the test decides.
-    Content(fn(&Run) -> bool),
     Album(Option<&'static str>),
     Kinds(&'static [&'static str]),
     Timer(&'static str),
@@ -134,7 +189,7 @@ pub enum Every {
 impl Matcher {
     /// The filter that the host is to match; none for events that are the plugin's own.
     fn filter(&self) -> Option<Filter> {
-        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let mut filter = Filter {
             kinds: owned(&["message"]),
             chat_types: Vec::new(),
@@ -142,11 +197,19 @@ impl Matcher {
             callback_prefix: None,
             text_regex: None,
             plain_text: false,
+            text_keys: Vec::new(),
             states: Vec::new(),
+            condition: None,
             observe: false,
         };
         match *self {
             Self::Command(names) => filter.commands = owned(names),
+            Self::Commands(commands) => {
+                for command in commands {
+                    filter.commands.extend(owned(command.names));
+                }
+            }
+            Self::Start(_) => filter.commands = owned(&["start"]),
             Self::Callback(prefix) => {
                 filter.kinds = owned(&["callback_query"]);
                 filter.callback_prefix = (!prefix.is_empty()).then(|| prefix.to_owned());
@@ -155,7 +218,7 @@ impl Matcher {
                 filter.plain_text = regex.is_none();
                 filter.text_regex = regex.map(str::to_owned);
             }
-            Self::Content(_) => {}
+            Self::Button(keys) => filter.text_keys = owned(keys),
             Self::Album(regex) => {
                 filter.kinds = owned(&["album"]);
                 filter.text_regex = regex.map(str::to_owned);
@@ -180,6 +243,7 @@ impl<S: State> Route<S> {
     fn filter(&self) -> Option<Filter> {
         let mut filter = self.on.filter()?;
         filter.observe = self.observe;
+        filter.condition = self.condition.map(|condition| condition());
         // "No conversation" is no state that the host could look for: the guard alone decides then.
         if !self.states.contains(&S::default().name()) {
             filter.states = self.states.iter().map(|&name| name.to_owned()).collect();
@@ -193,14 +257,16 @@ impl<S: State> Table<S> {
         let text = &self.text;
         let pairs =
             |pairs: &[(&str, &str)]| pairs.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect::<Vec<_>>();
-        let commands = pairs(text.commands).into_iter();
+        let commands = text.commands.iter().map(|&(name, key, menus)| help(name, key, menus));
+        let mut menu = commands.collect();
+        self.add_to_menu(&mut menu);
         let catalogs = pairs(text.catalogs).into_iter();
         Manifest {
             name: text.name.to_owned(),
             version: text.version.to_owned(),
             description: text.description.to_owned(),
             filters: self.routes.iter().filter_map(Route::filter).collect(),
-            commands: commands.map(|(name, description_key)| CommandHelp { name, description_key }).collect(),
+            commands: menu,
             key: text.key.unwrap_or(S::KEY).to_owned(),
             state_version: S::VERSION,
             catalogs: catalogs.map(|(locale, source)| Catalog { locale, source }).collect(),
@@ -208,35 +274,28 @@ impl<S: State> Table<S> {
             http: text.http.iter().map(|&origin| origin.to_owned()).collect(),
             schedules: self.routes.iter().filter_map(|route| route.on.schedule()).collect(),
             expired: self.routes.iter().any(|route| matches!(route.on, Matcher::Expired)),
+            recovers: self.on_error.is_some(),
         }
     }
 
-    /// The host has matched the event against the filters. What is left to see here is a timer's or a job's name, and states of
-    /// which the host knows the name only.
-    pub fn handle(&self, invocation: Invocation) -> Result<Handled, Error> {
-        let mut ctx = Ctx::<S>::new(invocation)?;
-        let mut handled = Handled::Pass;
-        let mut filter = 0..;
+    /// What the commands of enums add to the menu.
+    fn add_to_menu(&self, menu: &mut Vec<CommandHelp>) {
         for route in self.routes {
-            let takes = match route.on {
-                Matcher::Job(name) => ctx.as_job().is_some_and(|job| job.name == name),
-                Matcher::Timer(name) | Matcher::Recurring(name, ..) => {
-                    ctx.timer().is_some_and(|timer| timer.name == name)
-                }
-                Matcher::Expired => matches!(ctx.event(), Event::Expired(_)),
-                _ => filter.next().is_some_and(|filter| ctx.matched().contains(&filter)),
-            };
-            let takes = takes && !matches!(route.on, Matcher::Content(holds) if !holds(&ctx));
-            if !takes || route.guard.is_some_and(|is_for| !is_for(ctx.state())) {
-                continue;
-            }
-            if (route.run)(&mut ctx)? == Handled::Done {
-                handled = Handled::Done;
-                if !route.observe {
-                    break;
-                }
-            }
+            let Matcher::Commands(commands) = route.on else { continue };
+            let shown = commands.iter().filter(|one| !one.help.is_empty() && !route.observe);
+            menu.extend(shown.map(|CommandInfo { names, help: key, menus, .. }| help(names[0], key, menus)));
         }
+    }
+
+    /// An event; or the failure of another run of it, which this one is told of.
+    pub fn handle(&self, mut invocation: Invocation) -> Result<Handled, Error> {
+        let failed = invocation.failed.take();
+        let mut ctx = Ctx::<S>::new(invocation)?;
+        let handled = match (failed, self.on_error) {
+            (None, _) => Next { around: self.around, routes: self.routes }.run(&mut ctx)?,
+            (Some(failure), Some(on_error)) => on_error(&mut ctx, Error::told(failure))?,
+            (Some(_), None) => Handled::Pass,
+        };
         ctx.into_run().finish()?;
         Ok(handled)
     }
@@ -249,6 +308,40 @@ impl<S: State> Table<S> {
         };
         state::encode(&migrate(old.into())?)
     }
+}
+
+fn help(name: &str, key: &str, menus: &[&str]) -> CommandHelp {
+    CommandHelp {
+        name: name.to_owned(),
+        description_key: key.to_owned(),
+        menus: menus.iter().map(|&menu| menu.to_owned()).collect(),
+    }
+}
+
+/// The host has matched the event against the filters. What is left to see here is a timer's or a job's name, and
+/// states of which the host knows the name only.
+fn walk<S: State>(routes: &[Route<S>], ctx: &mut Ctx<S>) -> Result<Handled, Error> {
+    let mut handled = Handled::Pass;
+    let mut filter = 0..;
+    for route in routes {
+        let takes = match route.on {
+            Matcher::Timer(name) | Matcher::Recurring(name, ..) => ctx.timer().is_some_and(|timer| timer.name == name),
+            Matcher::Job(name) => ctx.as_job().is_some_and(|job| job.name == name),
+            Matcher::Expired => matches!(ctx.event(), Event::Expired(_)),
+            _ => filter.next().is_some_and(|filter| ctx.matched().contains(&filter)),
+        };
+        if !takes || route.guard.is_some_and(|is_for| !is_for(ctx.state())) {
+            continue;
+        }
+        ctx.set_start_prefix(if let Matcher::Start(prefix) = route.on { prefix } else { "" });
+        if (route.run)(ctx)? == Handled::Done {
+            handled = Handled::Done;
+            if !route.observe {
+                break;
+            }
+        }
+    }
+    Ok(handled)
 }
 
 impl<P: Plugin> Guest for P {

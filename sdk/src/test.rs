@@ -17,16 +17,23 @@
 //! # }
 //! ```
 //!
-//! What it does not do: read catalogs (texts are the fallbacks in the calls), keep the states of several conversations
-//! apart, or let time pass. Those are the host's.
+//! Texts come from the plugin's catalogs, in the language of [`Bot::locale`], unless the user has chosen another one.
+//!
+//! What it does not do: keep the states of several conversations apart, or let time pass. Those are the host's.
+
+mod filters;
+mod keyboards;
 
 use std::marker::PhantomData;
 
+use botyard_catalogs::Catalogs;
+
+use self::filters::{command, matches};
 use crate::bindings::botyard::http::client as wit;
 use crate::bindings::botyard::schedule::timers::{Entry, Owner, Rule};
 use crate::bindings::botyard::types::types::{Command, Invocation, StateKey};
-use crate::bindings::exports::botyard::plugin::handler::Filter;
-use crate::host::{Made, Queued, World, with};
+use crate::bindings::exports::botyard::plugin::handler::{Failure, Filter};
+use crate::host::{Here, Made, Queued, World, with};
 use crate::{Album, BroadcastStatus, Error, Event, Handled, Job, Plugin, Recipients, Timer, Update, Value, http, json};
 
 /// When every run takes place, in unix milliseconds.
@@ -37,8 +44,10 @@ pub struct Bot<P> {
     world: World,
     /// The user's first name.
     pub first_name: String,
-    /// The user's language.
+    /// The user's language, as Telegram tells it.
     pub locale: String,
+    /// The next runs are the last attempt: `#[on_error]` is told that no other will follow.
+    pub last_attempt: bool,
     events: u64,
     /// The inline keyboards that the user sees, the newest last; those that are gone are null.
     keyboards: Vec<Value>,
@@ -52,6 +61,8 @@ pub struct Bot<P> {
 pub struct Outcome {
     /// The verdict, or why the run failed.
     pub result: Result<Handled, Error>,
+    /// Why a run failed in whose place `#[on_error]` has answered: the rest here is of its run.
+    pub recovered: Option<Error>,
     /// The calls of the Bot API, queued and direct, in order: method and parameters.
     pub calls: Vec<(String, Value)>,
     /// The files it made, in order.
@@ -112,6 +123,18 @@ impl Sent {
 }
 
 impl Outcome {
+    fn copy(&self) -> Self {
+        Self {
+            result: self.result.clone(),
+            recovered: self.recovered.clone(),
+            calls: self.calls.clone(),
+            files: self.files.clone(),
+            broadcasts: self.broadcasts.clone(),
+            requests: self.requests.clone(),
+            log: self.log.clone(),
+        }
+    }
+
     /// The `text` of every call that has one.
     #[must_use]
     pub fn texts(&self) -> Vec<&str> {
@@ -123,12 +146,26 @@ impl<P: Plugin> Bot<P> {
     const CHAT: i64 = 7;
 
     /// A plugin that nobody has written to yet.
+    ///
+    /// # Panics
+    /// When its catalogs can't be read.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "a bot is begun by name")]
     pub fn new() -> Self {
+        let catalogs = P::describe().catalogs.into_iter().map(|catalog| (catalog.locale, catalog.source));
+        let catalogs = Catalogs::load(&catalogs.collect::<Vec<_>>(), None, "en");
+        let catalogs = catalogs.unwrap_or_else(|error| panic!("{error}")).into();
         let (first_name, locale) = ("Alice".to_owned(), "en".to_owned());
-        let (keyboards, pressed) = (Vec::new(), 0);
-        Self { world: World::default(), first_name, locale, events: 0, keyboards, pressed, plugin: PhantomData }
+        Self {
+            world: World { catalogs, ..World::default() },
+            first_name,
+            locale,
+            last_attempt: false,
+            events: 0,
+            keyboards: Vec::new(),
+            pressed: 0,
+            plugin: PhantomData,
+        }
     }
 
     /// Gives the plugin a configuration.
@@ -189,71 +226,6 @@ impl<P: Plugin> Bot<P> {
         self.run(Event::Update(Update { callback_data: Some(data.to_owned()), ..update }))
     }
 
-    /// The user presses the button with this label: the newest one that there is.
-    ///
-    /// ```
-    /// use botyard_sdk::prelude::*;
-    ///
-    /// #[plugin]
-    /// mod tea {
-    ///     #[command("tea")]
-    ///     fn tea(ctx: &mut Ctx) {
-    ///         ctx.reply("Which one?").keyboard(InlineKeyboard::new().row([Button::callback("Green", "tea:green")]));
-    ///     }
-    ///
-    ///     #[callback("tea:")]
-    ///     fn pressed(ctx: &mut Ctx) {
-    ///         ctx.edit(ctx.callback_data());
-    ///     }
-    /// }
-    ///
-    /// # fn main() {
-    /// let mut bot = botyard_sdk::test::Bot::<tea::Plugin>::new();
-    /// bot.text("/tea");
-    /// assert_eq!(bot.press_button("Green").texts(), ["tea:green"]);
-    /// # }
-    /// ```
-    ///
-    /// # Panics
-    /// When the user sees no such button, or one that tells the bot nothing.
-    pub fn press_button(&mut self, label: &str) -> Outcome {
-        let is_it = |keyboard: &Value| buttons(keyboard).find(|button| button["text"] == label).cloned();
-        let found = self.keyboards.iter().enumerate().rev().find_map(|(at, keyboard)| Some((at, is_it(keyboard)?)));
-        let Some((at, button)) = found else {
-            let labels = self.keyboards.iter().flat_map(buttons).filter_map(|button| button["text"].as_str());
-            panic!("there is no button `{label}`: there are {:?}", labels.collect::<Vec<_>>());
-        };
-        let Some(data) = button["callback_data"].as_str() else {
-            panic!("pressing the button `{label}` tells the bot nothing: {button}");
-        };
-        self.pressed = at;
-        self.press(data)
-    }
-
-    /// The labels of the buttons that the user sees, the oldest message first.
-    #[must_use]
-    pub fn labels(&self) -> Vec<&str> {
-        self.keyboards.iter().flat_map(buttons).filter_map(|button| button["text"].as_str()).collect()
-    }
-
-    /// What the calls of a run do to the keyboards that the user sees.
-    fn look_at_keyboards(&mut self, outcome: &Outcome) {
-        for (method, params) in &outcome.calls {
-            let markup = &params["reply_markup"];
-            // As JSON in a string, which Telegram takes as well.
-            let read = markup.as_str().and_then(|json| serde_json::from_str::<Value>(json).ok());
-            let keyboard = read.as_ref().unwrap_or(markup)["inline_keyboard"].clone();
-            if method.starts_with("edit") {
-                if let Some(edited) = self.keyboards.get_mut(self.pressed) {
-                    *edited = keyboard;
-                }
-            } else if keyboard.is_array() {
-                self.keyboards.push(keyboard);
-                self.pressed = self.keyboards.len() - 1;
-            }
-        }
-    }
-
     /// The user sends a message that is no text: `{ "document": { "file_id": "…", … } }`, say.
     pub fn message(&mut self, content: &Value) -> Outcome {
         let mut message = json!({ "message_id": 1, "from": self.user() });
@@ -289,8 +261,13 @@ impl<P: Plugin> Bot<P> {
     /// assert_eq!(bot.receive("chat_join_request", request).calls[0].0, "approveChatJoinRequest");
     /// # }
     /// ```
+    #[expect(clippy::needless_pass_by_value, reason = "what is made for it with `json!` is given away")]
     pub fn receive(&mut self, kind: &str, body: Value) -> Outcome {
-        let message = if body["message"].is_object() { &body["message"] } else { &body };
+        self.run(Event::Update(self.received(kind, &body)))
+    }
+
+    fn received(&self, kind: &str, body: &Value) -> Update {
+        let message = if body["message"].is_object() { &body["message"] } else { body };
         let user = [&body["from"], &body["user"]].into_iter().find_map(|user| user["id"].as_i64());
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let said = text(&body["text"]).or_else(|| text(&body["caption"]));
@@ -301,9 +278,10 @@ impl<P: Plugin> Bot<P> {
             message_id: message["message_id"].as_i64(),
             user_id: user,
             callback_data: text(&body["data"]),
-            ..self.update(kind, &body)
+            locale: text(&body["from"]["language_code"]).unwrap_or_else(|| self.locale.clone()),
+            ..self.update(kind, body)
         };
-        self.run(Event::Update(Update { command: said.as_deref().and_then(command), text: said, ..parts }))
+        Update { command: said.as_deref().and_then(command), text: said, ..parts }
     }
 
     /// What the next direct call is answered with: calls that find no answer get `true`.
@@ -446,6 +424,7 @@ impl<P: Plugin> Bot<P> {
         let (observing, taking) = self.matched(&event);
         let mut outcome = Outcome {
             result: Ok(Handled::Pass),
+            recovered: None,
             calls: Vec::new(),
             files: Vec::new(),
             broadcasts: Vec::new(),
@@ -453,25 +432,63 @@ impl<P: Plugin> Bot<P> {
             log: Vec::new(),
         };
         if !observing.is_empty() {
-            self.run_once(conversation, event.clone(), attempt, observing, &mut outcome);
+            self.run_once(conversation, event.clone(), (attempt, None), observing, &mut outcome);
         }
         let is_own = matches!(event, Event::Timer(_) | Event::Job(_) | Event::Expired(_));
-        if outcome.result.is_ok() && (!taking.is_empty() || is_own) {
-            self.run_once(conversation, event, attempt, taking, &mut outcome);
+        if outcome.result.is_err() {
+            return outcome;
         }
-        if outcome.result.is_ok() {
+        if taking.is_empty() && !is_own {
             self.look_at_keyboards(&outcome);
+            return outcome;
         }
-        outcome
+        let observed = outcome.copy();
+        self.run_once(conversation, event.clone(), (attempt, None), taking.clone(), &mut outcome);
+        let Some(error) = outcome.result.clone().err().filter(|_| P::describe().recovers) else {
+            if outcome.result.is_ok() {
+                self.look_at_keyboards(&outcome);
+            }
+            return outcome;
+        };
+        // What the failed run asked for is dropped.
+        let mut recovered = Outcome { recovered: Some(error.clone()), ..observed };
+        let failed = Failure { message: error.to_string(), retry: error.retries() && !self.last_attempt };
+        self.run_once(conversation, event, (attempt, Some(failed)), taking, &mut recovered);
+        if recovered.result != Ok(Handled::Done) {
+            return outcome;
+        }
+        self.look_at_keyboards(&recovered);
+        recovered
     }
 
-    fn run_once(&mut self, conversation: bool, event: Event, attempt: u32, matched: Vec<u32>, outcome: &mut Outcome) {
+    /// `attempt` is its number, and the failure of it that the run is told of.
+    fn run_once(
+        &mut self,
+        conversation: bool,
+        event: Event,
+        attempt: (u32, Option<Failure>),
+        matched: Vec<u32>,
+        outcome: &mut Outcome,
+    ) {
+        let about = match &event {
+            Event::Update(update) => Some(update),
+            Event::Album(album) => album.updates.first(),
+            _ => None,
+        };
+        self.world.here = Here {
+            user: about.map_or(Some(Self::CHAT), |update| update.user_id),
+            chat: about.map_or(Some(Self::CHAT), |update| update.chat_id),
+            told: about.map_or(&self.locale, |update| &update.locale).clone(),
+        };
+        let locale = self.world.spoken();
         let before = std::mem::take(&mut self.world);
         with(|world| *world = before.clone());
-        let id = conversation.then_some(Self::CHAT);
-        let key = StateKey { chat_id: id, user_id: id, thread_id: None };
+        let of = conversation.then_some(Self::CHAT);
+        let key = StateKey { chat_id: of, user_id: of, thread_id: None };
         let seed = self.events;
-        outcome.result = P::handle(Invocation { id: self.events, attempt, now: NOW, seed, key, matched, event });
+        let (id, (attempt, failed)) = (self.events, attempt);
+        let run = Invocation { id, attempt, now: NOW, seed, key, locale, matched, event, failed };
+        outcome.result = P::handle(run);
         let mut after = with(std::mem::take);
         let calls = std::mem::take(&mut after.calls).into_iter();
         let begun = after.broadcasts.iter().filter(|(id, _)| !before.broadcasts.contains_key(id));
@@ -498,6 +515,14 @@ impl<P: Plugin> Bot<P> {
         self.world.responses = unused;
     }
 
+    /// Whether the text is that of one of the filter's buttons, in whichever language.
+    fn is_button(&self, filter: &Filter, update: &Update) -> bool {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let said = update.text.as_deref().map(words);
+        let mut texts = filter.text_keys.iter().flat_map(|key| self.world.catalogs.texts(key));
+        texts.any(|text| Some(words(&text)) == said)
+    }
+
     /// The filters that the event matches: those that observe, and the others.
     fn matched(&self, event: &Event) -> (Vec<u32>, Vec<u32>) {
         let album = match event {
@@ -517,6 +542,7 @@ impl<P: Plugin> Bot<P> {
         let is_plain = update.text.is_some() && !update.command.as_ref().is_some_and(is_known);
         let matching = (0..).zip(&filters).filter(|(_, filter)| {
             matches(filter, update)
+                && (filter.text_keys.is_empty() || self.is_button(filter, update))
                 && (is_plain || !filter.plain_text)
                 && (filter.states.is_empty() || filter.states.iter().any(|name| self.state() == Some(name)))
         });
@@ -524,30 +550,4 @@ impl<P: Plugin> Bot<P> {
         let places = |filters: Vec<(u32, _)>| filters.into_iter().map(|(place, _)| place).collect();
         (places(observing), places(taking))
     }
-}
-
-fn buttons(keyboard: &Value) -> impl Iterator<Item = &Value> {
-    keyboard.as_array().into_iter().flatten().filter_map(Value::as_array).flatten()
-}
-
-fn command(text: &str) -> Option<Command> {
-    let rest = text.strip_prefix('/')?;
-    let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let name = name.split('@').next().unwrap_or_default().to_lowercase();
-    Some(Command { name, args: args.trim().to_owned() })
-}
-
-/// Everything that the update alone decides.
-fn matches(filter: &Filter, update: &Update) -> bool {
-    let any_or = |list: &[String], value: Option<&String>| list.is_empty() || value.is_some_and(|v| list.contains(v));
-    let text = update.text.as_deref();
-    let regex = filter.text_regex.as_deref().map(|regex| regex::Regex::new(regex).expect("the pattern is valid"));
-    any_or(&filter.kinds, Some(&update.kind))
-        && any_or(&filter.chat_types, update.chat_type.as_ref())
-        && any_or(&filter.commands, update.command.as_ref().map(|command| &command.name))
-        && regex.is_none_or(|regex| text.is_some_and(|text| regex.is_match(text)))
-        && filter
-            .callback_prefix
-            .as_deref()
-            .is_none_or(|prefix| update.callback_data.as_deref().is_some_and(|data| data.starts_with(prefix)))
 }

@@ -19,6 +19,7 @@ mod e2e {
     mod files;
     mod floods;
     mod jobs;
+    mod languages;
     mod limits;
     mod load;
     mod misbehaviour;
@@ -27,6 +28,7 @@ mod e2e {
     mod reload;
     mod replace;
     mod replays;
+    mod routes;
     mod sending;
     mod start;
     mod state;

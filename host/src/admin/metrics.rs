@@ -118,6 +118,11 @@ const ALL: &[(&str, Kind, &str)] = &[
         "Time from a request to the webhook to its 200, by when the update is on disk",
     ),
     ("botyard_webhook_sets_total", Counter, "Times that the webhook was set at Telegram"),
+    (
+        "botyard_recovered_total",
+        Counter,
+        "Failed runs whose plugin has settled the event all the same, in its `#[on_error]`",
+    ),
     ("botyard_watchdog_total", Counter, "Runs that hung far beyond their time limit, by outcome: ended, or given up"),
 ];
 

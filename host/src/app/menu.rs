@@ -1,5 +1,9 @@
-//! The menu behind `/`: the commands of all plugins in one list, in every language that one of them speaks, told to
-//! Telegram when it has changed, and only then.
+//! The menus behind `/`: the commands of all plugins, in every language that one of them speaks, told to Telegram when
+//! something has changed, and only then.
+//!
+//! Telegram shows one list: the one of the most particular scope that has any, in the user's language if that scope has
+//! it, and nothing of the others. So what everybody sees is the list without a scope, and the list of a scope, where a
+//! plugin has something for it, is that and what comes on top.
 //!
 //! It has its own pace and never keeps anything waiting: a refusal is told of in the log, anything else is tried again
 //! until it is done or the menu changes again. A list that no plugin has anything for any more is taken back, unless it
@@ -16,7 +20,8 @@ use super::Parts;
 use crate::backoff;
 use crate::dispatch::Routes;
 use crate::domain::BotId;
-use crate::store::rows::menu::{self, MenuRow};
+use crate::plugin::Menu;
+use crate::store::rows::menu::{self, MenuList, MenuRow};
 use crate::store::{self, Commit, CommitError, Op};
 use crate::telegram::{Client, Error};
 
@@ -29,13 +34,21 @@ const MOST: usize = 100;
 const LONGEST_NAME: usize = 32;
 const LONGEST_DESCRIPTION: usize = 256;
 
-/// Language codes, the empty one for everybody else, each with its commands in order.
-type Menu = BTreeMap<String, Vec<(String, String)>>;
+/// Scopes (empty: everybody) and language codes (empty: everybody else), each with its commands in order.
+type Menus = BTreeMap<(String, String), List>;
+type List = Vec<(String, String)>;
+
+/// Telegram's names for the scopes, what stands in them, and which of them is shown where there is no list.
+const SCOPES: [(Menu, &str); 3] = [
+    (Menu::Private, "all_private_chats"),
+    (Menu::Groups, "all_group_chats"),
+    (Menu::Administrators, "all_chat_administrators"),
+];
 
 /// What a plugin adds to the menu.
 struct Source<'a> {
-    /// Names, and what describes them.
-    commands: Vec<(&'a str, &'a str)>,
+    /// Names, what describes them, and the menus that they are in.
+    commands: Vec<(&'a str, &'a str, &'a [Menu])>,
     locales: Vec<String>,
     translate: Translate<'a>,
 }
@@ -98,18 +111,22 @@ impl From<store::Error> for Trouble {
 }
 
 /// Tells Telegram what differs, list by list, and writes down what it has been told.
-async fn tell(parts: &Parts, client: &Client, bot: BotId, wanted: Menu) -> Result<(), Trouble> {
+async fn tell(parts: &Parts, client: &Client, bot: BotId, wanted: Menus) -> Result<(), Trouble> {
     let stored = parts.store.get(&menu::key(bot))?;
     // One that can't be read is as good as none: all is told again.
-    let mut told: Menu =
-        stored.and_then(|row| MenuRow::decode(&row).ok()).unwrap_or_default().lists.into_iter().collect();
-    let languages: BTreeSet<String> = wanted.keys().chain(told.keys()).cloned().collect();
-    for language in languages {
-        let list = wanted.get(&language);
-        if list == told.get(&language) {
+    let told = stored.and_then(|row| MenuRow::decode(&row).ok()).unwrap_or_default().lists;
+    let mut told: Menus = told.into_iter().map(|list| ((list.scope, list.language), list.commands)).collect();
+    let places: BTreeSet<_> = wanted.keys().chain(told.keys()).cloned().collect();
+    for place in places {
+        let (scope, language) = &place;
+        let list = wanted.get(&place);
+        if list == told.get(&place) {
             continue;
         }
         let mut params = json!({});
+        if !scope.is_empty() {
+            params["scope"] = json!({ "type": scope });
+        }
         if !language.is_empty() {
             params["language_code"] = language.as_str().into();
         }
@@ -121,12 +138,17 @@ async fn tell(parts: &Parts, client: &Client, bot: BotId, wanted: Menu) -> Resul
             None => "deleteMyCommands",
         };
         client.call(method, Bytes::from(params.to_string()), DEADLINE).await?;
-        tracing::info!(language, commands = list.map_or(0, Vec::len), "Telegram knows the menu of commands");
+        tracing::info!(scope, language, commands = list.map_or(0, Vec::len), "Telegram knows the menu of commands");
         match list {
-            Some(list) => told.insert(language, list.clone()),
-            None => told.remove(&language),
+            Some(list) => told.insert(place, list.clone()),
+            None => told.remove(&place),
         };
-        let row = MenuRow { lists: told.clone().into_iter().collect() };
+        let lists = told.iter().map(|((scope, language), commands)| MenuList {
+            scope: scope.clone(),
+            language: language.clone(),
+            commands: commands.clone(),
+        });
+        let row = MenuRow { lists: lists.collect() };
         let ops = vec![Op::Put { key: menu::key(bot), value: row.encode() }];
         match parts.store.commit(Commit { ops, ..Commit::default() }).await {
             Ok(_) | Err(CommitError::Conflict { .. }) => {}
@@ -140,43 +162,72 @@ fn command((name, description): &(String, String)) -> Value {
     json!({ "command": name, "description": description })
 }
 
-fn wanted(routes: &Routes, default_locale: &str) -> Menu {
+fn wanted(routes: &Routes, default_locale: &str) -> Menus {
     // Nobody is shown a command that nobody answers.
     let plugins = routes.entries().iter().map(|entry| entry.newest()).filter(|plugin| plugin.may_see("message"));
     let sources = plugins.map(|plugin| {
         let commands = plugin.manifest.commands.iter();
         Source {
-            commands: commands.map(|command| (command.name.as_str(), command.description_key.as_str())).collect(),
+            commands: commands
+                .map(|command| (command.name.as_str(), command.description_key.as_str(), command.menus.as_slice()))
+                .collect(),
             locales: plugin.locales().collect(),
-            translate: Box::new(|locale, key| plugin.translate(locale, key, Vec::new())),
+            translate: Box::new(|locale, key| plugin.translate(locale, key, &[])),
         }
     });
     merged(&sources.collect::<Vec<_>>(), default_locale)
 }
 
-/// One list for each language; pure. Plugins that are asked first come first, and where two have the same command, the
-/// first one's word counts: it will get it. A language's list is given only where it differs from everybody's.
-fn merged(sources: &[Source<'_>], default_locale: &str) -> Menu {
+/// The lists of each scope and language; pure. Plugins that are asked first come first, and where two have the same
+/// command, the first one's word counts: it will get it. A scope has lists only where it has other commands than what
+/// would be shown in its place, and a language only where it says something else than everybody's.
+fn merged(sources: &[Source<'_>], default_locale: &str) -> Menus {
     let languages = sources.iter().flat_map(|source| &source.locales).filter_map(|locale| language_code(locale));
-    let mut menu = Menu::new();
-    let everybody = list(sources, default_locale);
-    for language in languages.collect::<BTreeSet<_>>() {
-        let list = list(sources, &language);
-        if list != everybody {
-            menu.insert(language, list);
+    let languages: BTreeSet<String> = languages.collect();
+    let mut menus = Menus::new();
+    let mut add = |scope: &str, shown: Option<Menu>| {
+        let everybody = list(sources, default_locale, shown);
+        for language in &languages {
+            let list = list(sources, language, shown);
+            if list != everybody {
+                menus.insert((scope.to_owned(), language.clone()), list);
+            }
+        }
+        if !everybody.is_empty() {
+            menus.insert((scope.to_owned(), String::new()), everybody);
+        }
+    };
+    add("", None);
+    let names = |shown| list(sources, default_locale, shown).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    for (menu, scope) in SCOPES {
+        let otherwise = match menu {
+            Menu::Private | Menu::Groups => None,
+            Menu::Administrators => Some(Menu::Groups),
+        };
+        if names(Some(menu)) != names(otherwise) {
+            add(scope, Some(menu));
         }
     }
-    if !everybody.is_empty() {
-        menu.insert(String::new(), everybody);
-    }
-    menu
+    menus
 }
 
-fn list(sources: &[Source<'_>], locale: &str) -> Vec<(String, String)> {
+/// What stands in a menu; without one, what stands in all of them.
+fn is_shown(menus: &[Menu], shown: Option<Menu>) -> bool {
+    let everywhere = menus.is_empty() || (menus.contains(&Menu::Private) && menus.contains(&Menu::Groups));
+    everywhere
+        || match shown {
+            None => false,
+            // What a group's members see, its administrators see as well.
+            Some(Menu::Administrators) => menus.contains(&Menu::Administrators) || menus.contains(&Menu::Groups),
+            Some(menu) => menus.contains(&menu),
+        }
+}
+
+fn list(sources: &[Source<'_>], locale: &str, shown: Option<Menu>) -> List {
     let mut seen = BTreeSet::new();
     let all = sources.iter().flat_map(|source| source.commands.iter().map(move |command| (source, command)));
-    all.filter(|(_, (name, _))| is_name(name) && seen.insert(*name))
-        .map(|(source, (name, key))| {
+    all.filter(|(_, (name, _, menus))| is_name(name) && seen.insert(*name) && is_shown(menus, shown))
+        .map(|(source, (name, key, _))| {
             // A text that is no key describes itself.
             let text = (source.translate)(locale, key).unwrap_or_else(|| (*key).to_owned());
             ((*name).to_owned(), described(&text, name))
@@ -208,6 +259,10 @@ mod tests {
     use super::*;
 
     fn source<'a>(commands: &[(&'a str, &'a str)], texts: &'a [(&'a str, &'a str, &'a str)]) -> Source<'a> {
+        scoped(&commands.iter().map(|(name, key)| (*name, *key, &[][..])).collect::<Vec<_>>(), texts)
+    }
+
+    fn scoped<'a>(commands: &[(&'a str, &'a str, &'a [Menu])], texts: &'a [(&'a str, &'a str, &'a str)]) -> Source<'a> {
         let translate = move |locale: &str, key: &str| {
             let text = |wanted: &str| texts.iter().find(|(of, name, _)| *of == wanted && *name == key);
             text(locale).or_else(|| text("en")).map(|(_, _, text)| (*text).to_owned())
@@ -216,12 +271,41 @@ mod tests {
         Source { commands: commands.to_vec(), locales, translate: Box::new(translate) }
     }
 
-    fn shown(menu: &Menu) -> Vec<String> {
-        let line = |(language, list): (&String, &Vec<(String, String)>)| {
+    fn shown(menus: &Menus) -> Vec<String> {
+        let line = |((scope, language), list): (&(String, String), &List)| {
             let list: Vec<_> = list.iter().map(|(name, text)| format!("{name}: {text}")).collect();
-            format!("{language} [{}]", list.join(", "))
+            let scope = if scope.is_empty() { String::new() } else { format!("{scope} ") };
+            format!("{scope}{language} [{}]", list.join(", "))
         };
-        menu.iter().map(line).collect()
+        menus.iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_scope_has_lists_where_it_has_commands_of_its_own() {
+        use Menu::{Administrators, Groups, Private};
+        let texts = [("en", "a", "A"), ("uz", "a", "O"), ("en", "ban", "Ban")];
+        let first = [("a", "a", &[][..]), ("pay", "Pay", &[Private][..]), ("ban", "ban", &[Administrators][..])];
+        assert_eq!(
+            shown(&merged(&[scoped(&first, &texts)], "en")),
+            [
+                " [a: A]",
+                "uz [a: O]",
+                "all_chat_administrators  [a: A, ban: Ban]",
+                "all_chat_administrators uz [a: O, ban: Ban]",
+                "all_private_chats  [a: A, pay: Pay]",
+                "all_private_chats uz [a: O, pay: Pay]",
+            ]
+        );
+        // Administrators see what groups see; and what is for both kinds of chats is for everybody.
+        let groups = [("poll", "Poll", &[Groups][..]), ("all", "All", &[Groups, Private][..])];
+        assert_eq!(
+            shown(&merged(&[scoped(&groups, &[])], "en")),
+            [" [all: All]", "all_group_chats  [poll: Poll, all: All]",]
+        );
+        // A command that another plugin takes first is that plugin's, in every menu.
+        let (private, everywhere) = ([("go", "Private", &[Private][..])], [("go", "Everywhere", &[][..])]);
+        let both = [scoped(&private, &[]), scoped(&everywhere, &[])];
+        assert_eq!(shown(&merged(&both, "en")), ["all_private_chats  [go: Private]"]);
     }
 
     #[test]
@@ -244,14 +328,14 @@ mod tests {
         let long = "x".repeat(300);
         let sources = [source(&[("Upper", "no"), ("a-b", "no"), ("", "no"), ("ok", &long), ("none", " \n ")], &[])];
         let menu = merged(&sources, "en");
-        let list = &menu[""];
+        let list = &menu[&(String::new(), String::new())];
         assert_eq!(
             list.iter().map(|(name, text)| (name.as_str(), text.len())).collect::<Vec<_>>(),
             [("ok", 256), ("none", 4)]
         );
         let names: Vec<String> = (0..150).map(|n| format!("c{n}")).collect();
         let many: Vec<_> = names.iter().map(|name| (name.as_str(), "text")).collect();
-        assert_eq!(merged(&[source(&many, &[])], "en")[""].len(), MOST);
+        assert_eq!(merged(&[source(&many, &[])], "en")[&(String::new(), String::new())].len(), MOST);
         assert!(merged(&[source(&[], &[("en", "a", "b")])], "en").is_empty());
     }
 }

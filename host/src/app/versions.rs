@@ -14,6 +14,7 @@ use crate::config::{self, Config};
 use crate::dispatch::{Entry, Trial};
 use crate::domain::{BotId, PluginName};
 use crate::plugin::{self, Lock, LockError, Plugin};
+use crate::store::rows::button::{self, ButtonRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::prefix_end;
 use crate::store::{Commit, CommitError, Op, Store};
@@ -101,6 +102,7 @@ impl Versions {
             let Some(before) = before else { anyhow::bail!(why) };
             return Ok(Loaded { entry: serving(before, entry), refused: Some(why.to_string()) });
         }
+        self.learn_buttons(&plugin).await?;
         let Some(before) = before else {
             let old = row.clone();
             shelf::serves(&mut row, found.as_str(), &plugin.manifest.version);
@@ -121,6 +123,39 @@ impl Versions {
         Ok(Loaded { entry: Entry { trial, ..serving(before, entry) }, refused: None })
     }
 
+    /// Makes a plugin of a file that has been let in before.
+    async fn make(
+        &self,
+        config: &Config,
+        name: &PluginName,
+        entry: &config::Plugin,
+        wasm: Vec<u8>,
+    ) -> anyhow::Result<Arc<Plugin>> {
+        let plugin = self.loader.make(config, name, entry, wasm).await?;
+        self.learn_buttons(&plugin).await?;
+        Ok(plugin)
+    }
+
+    /// Tells a plugin which texts its buttons have had, and writes down those that they have now.
+    async fn learn_buttons(&self, plugin: &Plugin) -> anyhow::Result<()> {
+        if plugin.buttons().is_empty() {
+            return Ok(());
+        }
+        let key = button::key(self.bot, &plugin.name);
+        let row = self.store.get(&key)?;
+        // One that can't be read is as good as none.
+        let known = row.and_then(|row| ButtonRow::decode(&row).ok()).unwrap_or_default();
+        let texts = plugin.buttons().remember(known.texts.clone());
+        if texts != known.texts {
+            let ops = vec![Op::Put { key, value: ButtonRow { texts }.encode() }];
+            match self.store.commit(Commit { ops, ..Commit::default() }).await {
+                Ok(_) | Err(CommitError::Conflict { .. }) => {}
+                Err(CommitError::Store(error)) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
     /// The version that has served, from the files that are kept.
     async fn kept(
         &self,
@@ -129,7 +164,7 @@ impl Versions {
         entry: &config::Plugin,
         version: &str,
     ) -> Option<Arc<Plugin>> {
-        let loaded = async { self.loader.make(config, name, entry, self.shelf.read(name, version).await?).await };
+        let loaded = async { self.make(config, name, entry, self.shelf.read(name, version).await?).await };
         loaded
             .await
             .inspect_err(|error| {
@@ -218,7 +253,7 @@ impl Versions {
                 (None, false) => unreachable!("the newest of them is taken"),
             });
         };
-        let plugin = self.loader.make(config, name, entry, self.shelf.read(name, &target).await?).await?;
+        let plugin = self.make(config, name, entry, self.shelf.read(name, &target).await?).await?;
         shelf::reject(&mut row, &newest, "an operator went back to another version");
         shelf::serves(&mut row, &target, &plugin.manifest.version);
         self.shelf.write(name, &row).await?;

@@ -1,6 +1,6 @@
 //! A group that becomes a supergroup takes along everything that belongs to it.
 //!
-//! Conversation states (those kept aside too), values, what says when they end, and timers move to the new id in one
+//! Conversation states (those kept aside too), values, the chosen language, what says when they end, and timers move to the new id in one
 //! commit, together with the row that says so for good; events and calls that wait stay where they are, are handled and sent before the new id's own,
 //! and speak of the new id by then. Where both ids have a state or a value, the supergroup's stays: it is the younger.
 //!
@@ -24,7 +24,7 @@ use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::kv::{self, Scope, ValueRow};
 use crate::store::rows::moved::{self, MovedRow};
 use crate::store::rows::timer::{self, TimerRow};
-use crate::store::rows::{inbox, prefix_end};
+use crate::store::rows::{inbox, language, prefix_end};
 use crate::store::{self, Commit, CommitError, Op, Read, Store};
 use crate::whose;
 
@@ -126,6 +126,7 @@ impl Chats {
             if whole {
                 bundle.ops.push(Op::Put { key: key.clone(), value: MovedRow { done: true, ..row.clone() }.encode() });
                 bundle.chats()?;
+                bundle.language()?;
             }
             let Bundle { reads, ops, losers, rows, .. } = bundle;
             match store.commit(Commit { reads, ops, on_durable: None }).await {
@@ -320,6 +321,21 @@ impl<'a> Bundle<'a> {
         row.gone = Some(format!("it has become the supergroup {}", self.to));
         row.gone_since = self.now;
         self.put(old_key.clone(), row.encode());
+        self.read(old_key, old);
+        self.read(new_key, new);
+        Ok(())
+    }
+
+    /// The language that the group has chosen.
+    fn language(&mut self) -> Result<(), Error> {
+        let [old_key, new_key] = [self.group, self.to].map(|chat| language::key(self.bot, language::Whose::Chat(chat)));
+        let (old, new) = (self.store.get(&old_key)?, self.store.get(&new_key)?);
+        if let (Some(row), None) = (&old, &new) {
+            self.put(new_key.clone(), row.to_vec());
+        }
+        if old.is_some() {
+            self.ops.push(Op::Delete { key: old_key.clone() });
+        }
         self.read(old_key, old);
         self.read(new_key, new);
         Ok(())

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::exit::Exit;
 use super::inspect::{self, Inspector};
+use super::table::clean;
 use super::{ConfigFile, say};
 use crate::config::{self, Config, Examined, LoadOptions, OneBot, Origin, Problem, Problems, show_bytes};
 use crate::domain::{BotName, PluginName};
@@ -203,7 +204,12 @@ impl Report {
     pub(super) fn table(&self) -> String {
         let mut text = table(&self.rows());
         for plugin in &self.plugins {
-            for warning in plugin.summary.iter().flat_map(|summary| &summary.warnings) {
+            let Some(summary) = &plugin.summary else { continue };
+            if !summary.answers_to.is_empty() {
+                text +=
+                    &format!("        plugin {} answers to: {}\n", plugin.name, clean(&summary.answers_to.join("; ")));
+            }
+            for warning in &summary.warnings {
                 text += &format!("        plugin {}: {warning}\n", plugin.name);
             }
         }

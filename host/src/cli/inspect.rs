@@ -22,6 +22,8 @@ pub(super) struct Summary {
     pub(super) state_version: u32,
     /// What its author or operator should look at.
     pub(super) warnings: Vec<String>,
+    /// Its filters, in words.
+    pub(super) answers_to: Vec<String>,
 }
 
 /// Starts the engine when the first plugin is there to be loaded.
@@ -96,7 +98,8 @@ fn summary(wasm: &[u8], plugin: &plugin::Plugin) -> Summary {
         version: plugin.version.to_string(),
         bytes: wasm.len() as u64,
         state_version: plugin.manifest.state_version,
-        warnings: plugin.warnings.clone(),
+        warnings: plugin.warnings.iter().cloned().chain(plugin.catalog_warnings()).collect(),
+        answers_to: plugin.manifest.filters.iter().map(ToString::to_string).collect(),
     }
 }
 

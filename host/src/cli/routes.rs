@@ -10,7 +10,7 @@ use super::call::{read_update, room};
 use super::exit::{Exit, WrongArgument};
 use super::table::{clean, table};
 use super::{BotConfig, say};
-use crate::dispatch::{Explained, Routes, describe};
+use crate::dispatch::{Explained, Routes};
 use crate::domain::UpdateView;
 use crate::plugin::Schedule;
 
@@ -49,6 +49,9 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<usize>,
     observes: bool,
+    /// What it would have to be granted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    denied: Option<String>,
     filters: Vec<FilterRow>,
     /// The timers that the host keeps for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -102,13 +105,14 @@ impl Show {
 }
 
 impl Row {
-    fn of(Explained { plugin, turn, observes, filters }: Explained) -> Self {
+    fn of(Explained { plugin, turn, observes, denied, filters }: Explained) -> Self {
         let filters = filters.into_iter().map(|(filter, why_not)| FilterRow { filter, why_not }).collect();
         Self {
             plugin: plugin.to_string(),
             priority: None,
             turn: Some(turn.unwrap_or(0)),
             observes,
+            denied,
             filters,
             schedules: Vec::new(),
         }
@@ -125,7 +129,8 @@ fn all(routes: &Routes) -> Vec<Row> {
             priority: Some(entry.priority),
             turn: None,
             observes: filters.iter().all(|filter| filter.observe) && !filters.is_empty(),
-            filters: filters.iter().map(|filter| FilterRow { filter: describe(filter), why_not: None }).collect(),
+            denied: None,
+            filters: filters.iter().map(|filter| FilterRow { filter: filter.to_string(), why_not: None }).collect(),
             schedules: manifest.schedules.iter().map(timer).collect(),
         }
     };
@@ -155,7 +160,7 @@ fn explanation(rows: &[Row]) -> String {
         let turn = match row.turn {
             Some(turn) if turn > 0 && row.observes => format!("{turn}. looks on"),
             Some(turn) if turn > 0 => format!("{turn}. is asked"),
-            _ => "is not asked".to_owned(),
+            _ => row.denied.as_ref().map_or("is not asked".to_owned(), |denied| format!("is not asked: {denied}")),
         };
         text += &format!("{}: {turn}\n", row.plugin);
         for FilterRow { filter, why_not } in &row.filters {

@@ -133,6 +133,9 @@ impl Context {
     }
 
     /// Tells the person that the button leads nowhere: in its plugin's words, if it has some for it.
+    ///
+    /// # Errors
+    /// When the store can't be read.
     pub(super) fn turn_away(
         &self,
         tx: &mut Tx,
@@ -141,20 +144,21 @@ impl Context {
         owner: Option<&PluginName>,
         why: &'static str,
         event: u64,
-    ) {
+    ) -> Result<(), store::Error> {
         metrics::counter!("botyard_buttons_refused_total", "reason" => why).increment(1);
         let plugin = owner.map_or("", PluginName::as_str);
         tracing::debug!(event, plugin, why, "a button that was pressed is out of date, or nobody's");
-        let Some(query) = callback_query_id(raw) else { return };
-        let locale = view.language.as_deref().unwrap_or(&self.default_locale);
+        let Some(query) = callback_query_id(raw) else { return Ok(()) };
+        let locale = self.listener(view).language(tx, self.bot)?;
         let own = owner.and_then(|owner| {
             let mut versions = routes.entry(owner)?.versions();
-            versions.find_map(|version| version.translate(locale, MESSAGE, Vec::new()))
+            versions.find_map(|version| version.translate(&locale, MESSAGE, &[]))
         });
         let text = own.map_or(Cow::Borrowed(&*self.stale_button_reply), Cow::Owned);
         let text: String = text.chars().take(MOST_LETTERS).collect();
         let (lane, _) = acknowledgement(&query);
         let params = serde_json::json!({ "callback_query_id": query, "text": text }).to_string();
         tx.append(outbox::lane_prefix(self.bot, lane), Self::answer_row(event, params).encode());
+        Ok(())
     }
 }

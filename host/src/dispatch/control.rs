@@ -175,7 +175,7 @@ impl Context {
                     // Nor is it to come back should a version on trial be rolled back.
                     tx.delete(fsm::before_key(self.bot, plugin, conversation));
                 }
-                self.say_cancelled(&mut tx, &view, plugin.as_ref(), number);
+                self.say_cancelled(&mut tx, &view, plugin.as_ref(), number)?;
                 match self.store.commit(self.with_notices(tx.into_commit(), Vec::new())).await {
                     Ok(_) => {
                         tracing::info!(event = number, %lane, states = open.len(), "a conversation is ended, as its user wishes");
@@ -237,13 +237,19 @@ impl Context {
     }
 
     /// In the words of the plugin whose conversation it was, if it has some for it.
-    fn say_cancelled(&self, tx: &mut Tx, view: &UpdateView<'_>, plugin: Option<&PluginName>, event: u64) {
-        let Some(chat) = view.chat else { return };
-        let locale = view.language.as_deref().unwrap_or(&self.default_locale);
+    fn say_cancelled(
+        &self,
+        tx: &mut Tx,
+        view: &UpdateView<'_>,
+        plugin: Option<&PluginName>,
+        event: u64,
+    ) -> Result<(), store::Error> {
+        let Some(chat) = view.chat else { return Ok(()) };
+        let locale = self.listener(view).language(tx, self.bot)?;
         let routes = self.routes.load();
         let own = plugin.and_then(|plugin| {
             let mut versions = routes.entry(plugin)?.versions();
-            versions.find_map(|version| version.translate(locale, "cancelled", Vec::new()))
+            versions.find_map(|version| version.translate(&locale, "cancelled", &[]))
         });
         let text = own.unwrap_or_else(|| self.cancel_reply.clone());
         let mut params = serde_json::json!({ "chat_id": chat.0, "text": text });
@@ -267,6 +273,7 @@ impl Context {
             fallback: Fallback::None,
         };
         tx.append(outbox::lane_prefix(self.bot, lane), row.encode());
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ use crate::store::rows::broadcast::{self, HeadRow, To};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::job;
 use crate::store::rows::kv::{self, Scope, ValueRow};
+use crate::store::rows::language::{self, LanguageRow, Whose};
 use crate::store::rows::outbox::{self, Delivery, OutboxRow};
 use crate::store::rows::timer::{self, TimerRow};
 
@@ -29,6 +30,9 @@ pub struct Effects {
     /// Values in storage.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Change>,
+    /// Languages that people and chats choose.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub languages: Vec<Change>,
     /// Timers that are set or cancelled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<Timer>,
@@ -168,6 +172,16 @@ impl Effects {
                 let change = |row: &[u8]| ValueRow::decode(row).ok().map(|row| shown(&row.bytes));
                 let (before, after) = (before(key).and_then(|row| change(&row)), value.and_then(change));
                 effects.values.push(Change { scope, key: key_of, before, after });
+            } else if let Some(whose) = language::parse_key(key) {
+                let chosen = |row: &[u8]| LanguageRow::decode(row).ok()?.chosen.map(Json::from);
+                let (before, after) = (before(key).and_then(|row| chosen(&row)), value.and_then(chosen));
+                if before != after {
+                    let scope = match whose {
+                        Whose::User(user) => format!("of user {user}"),
+                        Whose::Chat(chat) => format!("of chat {chat}"),
+                    };
+                    effects.languages.push(Change { scope, key: String::new(), before, after });
+                }
             } else if let Some((due, _)) = timer::parse_key(key) {
                 effects.timers.extend(timer(due, value, before(key), now));
             } else if let Some((_, id)) = job::parse_head(key) {

@@ -1,8 +1,8 @@
 //! Why an update reaches a plugin or not, filter by filter; pure. The words for what `routes.rs` decides.
 
 use super::routes::{Facts, Routes, matches};
-use crate::domain::{PluginName, UpdateView};
-use crate::plugin::{Filter, Plugin};
+use crate::domain::{ChatFacts, PluginName, UpdateView};
+use crate::plugin::{Buttons, Filter, Plugin};
 
 /// What an update means to one plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,8 +13,16 @@ pub struct Explained {
     pub turn: Option<usize>,
     /// It only looks on.
     pub observes: bool,
+    /// What the operator has not granted, so that it is not asked.
+    pub denied: Option<String>,
     /// Each filter in words, and why the update does not pass it; none if it does.
     pub filters: Vec<(String, Option<String>)>,
+}
+
+/// The public name of a chat.
+#[derive(serde::Deserialize)]
+struct Named {
+    username: Option<String>,
 }
 
 impl Routes {
@@ -33,18 +41,26 @@ impl Routes {
         let messages = std::slice::from_ref(&facts);
         let asked =
             self.candidates::<std::convert::Infallible>(messages, album.as_ref(), |plugin| Ok(state_of(plugin)));
-        let asked = asked.unwrap_or_else(|never| match never {});
+        let mut asked = asked.unwrap_or_else(|never| match never {});
+        let username = view.chat_object.and_then(|chat| serde_json::from_str::<Named>(chat).ok()?.username);
+        let chat = view.chat.map(|id| ChatFacts::Number {
+            id,
+            kind: view.chat_type.as_deref(),
+            username: username.as_deref(),
+        });
+        asked.retain(|candidate| candidate.version.plugin.denies(&view.kind, chat.as_ref()).is_none());
         let explain = |plugin: &Plugin| {
             let state = state_of(plugin);
             let of_filter = |filter: &Filter| {
                 let facts = album.as_ref().filter(|_| filter.asks_for_albums()).unwrap_or(&facts);
-                (describe(filter), why_not(filter, facts, is_known, state.as_deref()))
+                (filter.to_string(), why_not(filter, plugin.buttons(), facts, is_known, state.as_deref()))
             };
             let turn = asked.iter().position(|candidate| candidate.version.plugin.name == plugin.name);
             Explained {
                 plugin: plugin.name.clone(),
                 turn: turn.map(|turn| turn + 1),
                 observes: turn.is_some_and(|turn| asked[turn].observes),
+                denied: plugin.denies(&view.kind, chat.as_ref()),
                 filters: plugin.manifest.filters.iter().map(of_filter).collect(),
             }
         };
@@ -52,48 +68,19 @@ impl Routes {
     }
 }
 
-/// A filter in words: all that must be so.
-#[must_use]
-pub fn describe(filter: &Filter) -> String {
-    let mut parts = Vec::new();
-    if !filter.commands.is_empty() {
-        parts.push(filter.commands.iter().map(|name| format!("/{name}")).collect::<Vec<_>>().join(" or "));
-    }
-    if let Some(prefix) = &filter.callback_prefix {
-        parts.push(if prefix.is_empty() { "any button".to_owned() } else { format!("buttons {prefix}…") });
-    }
-    if let Some(regex) = &filter.text_regex {
-        parts.push(format!("text matches {}", regex.as_str()));
-    }
-    if filter.plain_text {
-        parts.push("text that is no command".to_owned());
-    }
-    let usual = if filter.callback_prefix.is_some() { "callback_query" } else { "message" };
-    if !filter.kinds.is_empty() && (parts.is_empty() || filter.kinds != [usual]) {
-        parts.push(filter.kinds.join(" or "));
-    }
-    if !filter.chat_types.is_empty() {
-        parts.push(format!("in {}", filter.chat_types.join(" or ")));
-    }
-    if !filter.states.is_empty() {
-        parts.push(format!("in state {}", filter.states.join(" or ")));
-    }
-    if parts.is_empty() {
-        parts.push("everything".to_owned());
-    }
-    if filter.observe {
-        parts.push("only looks on".to_owned());
-    }
-    parts.join(", ")
-}
-
 /// The first thing that is not as the filter wants it.
-fn why_not(filter: &Filter, facts: &Facts<'_>, is_known: bool, state: Option<&str>) -> Option<String> {
+fn why_not(
+    filter: &Filter,
+    buttons: &Buttons,
+    facts: &Facts<'_>,
+    is_known: bool,
+    state: Option<&str>,
+) -> Option<String> {
     // Part by part: a filter with one condition says whether that one holds.
     let only = |change: fn(&mut Filter, &Filter)| {
-        let mut part = EVERYTHING;
+        let mut part = Filter::default();
         change(&mut part, filter);
-        matches(&part, facts, is_known)
+        matches(&part, buttons, facts, is_known)
     };
     let view = facts.view;
     let kind = &view.kind;
@@ -123,6 +110,12 @@ fn why_not(filter: &Filter, facts: &Facts<'_>, is_known: bool, state: Option<&st
     if !only(|part, filter| part.text_regex.clone_from(&filter.text_regex)) {
         return Some(if view.text.is_some() { "the text does not match" } else { "it has no text" }.to_owned());
     }
+    if !only(|part, filter| part.text_keys.clone_from(&filter.text_keys)) {
+        return Some("it is not the text of that button".to_owned());
+    }
+    if !only(|part, filter| part.condition.clone_from(&filter.condition)) {
+        return Some("the condition is not true of it".to_owned());
+    }
     let is_open = filter.states.is_empty() || state.is_some_and(|state| filter.states.iter().any(|name| name == state));
     (!is_open).then(|| match state {
         Some(state) => format!("the conversation is in state {state}"),
@@ -130,45 +123,21 @@ fn why_not(filter: &Filter, facts: &Facts<'_>, is_known: bool, state: Option<&st
     })
 }
 
-const EVERYTHING: Filter = Filter {
-    kinds: Vec::new(),
-    chat_types: Vec::new(),
-    commands: Vec::new(),
-    callback_prefix: None,
-    text_regex: None,
-    plain_text: false,
-    states: Vec::new(),
-    observe: false,
-};
-
 #[cfg(test)]
 mod tests {
+    use botyard_filter::Condition;
+
     use super::*;
 
     fn filters() -> Vec<Filter> {
         let list = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
         vec![
-            Filter { commands: list(&["start", "help"]), ..EVERYTHING },
-            Filter { kinds: list(&["callback_query"]), callback_prefix: Some("buy:".to_owned()), ..EVERYTHING },
-            Filter { kinds: list(&["message"]), plain_text: true, states: list(&["name"]), ..EVERYTHING },
-            Filter { text_regex: regex::Regex::new("^tea").ok(), chat_types: list(&["group"]), ..EVERYTHING },
-            Filter { observe: true, ..EVERYTHING },
+            Filter { commands: list(&["start", "help"]), ..Filter::default() },
+            Filter { kinds: list(&["callback_query"]), callback_prefix: Some("buy:".to_owned()), ..Filter::default() },
+            Filter { kinds: list(&["message"]), plain_text: true, states: list(&["name"]), ..Filter::default() },
+            Filter { text_regex: regex::Regex::new("^tea").ok(), chat_types: list(&["group"]), ..Filter::default() },
+            Filter { observe: true, condition: Condition::parse("!channel", 1 << 20).ok(), ..Filter::default() },
         ]
-    }
-
-    #[test]
-    fn filters_have_words() {
-        let words: Vec<String> = filters().iter().map(describe).collect();
-        assert_eq!(
-            words,
-            [
-                "/start or /help",
-                "buttons buy:…",
-                "text that is no command, in state name",
-                "text matches ^tea, in group",
-                "everything, only looks on"
-            ]
-        );
     }
 
     #[test]
@@ -187,27 +156,42 @@ mod tests {
                 [Some("no command"), Some("sell:1"), Some("`callback_query`"), Some("unknown one"), None],
             ),
             (
+                r#"{"channel_post":{"chat":{"id":-1,"type":"channel"}}}"#,
+                [
+                    Some("no command"),
+                    Some("`channel_post`"),
+                    Some("`channel_post`"),
+                    Some("a channel"),
+                    Some("condition"),
+                ],
+            ),
+            (
                 r#"{"callback_query":{"data":"buy:1"}}"#,
                 [Some("no command"), None, Some("`callback_query`"), Some("unknown one"), None],
             ),
         ];
+        let buttons = Buttons::default();
         for (raw, expected) in updates {
             let view = UpdateView::parse(raw).unwrap();
             let facts = Facts::of(&view, None, 0);
             for (filter, expected) in filters().iter().zip(expected) {
                 let is_known = facts.command.is_some();
-                let reason = why_not(filter, &facts, is_known, None);
+                let reason = why_not(filter, &buttons, &facts, is_known, None);
                 let is_open = filter.states.is_empty();
-                assert_eq!(reason.is_none(), matches(filter, &facts, is_known) && is_open, "{raw}: {reason:?}");
+                assert_eq!(
+                    reason.is_none(),
+                    matches(filter, &buttons, &facts, is_known) && is_open,
+                    "{raw}: {reason:?}"
+                );
                 match (&reason, expected) {
                     (None, None) => {}
                     (Some(reason), Some(word)) => assert!(reason.contains(word), "{raw}: {reason}"),
-                    other => panic!("{raw}: {}: {other:?}", describe(filter)),
+                    other => panic!("{raw}: {filter}: {other:?}"),
                 }
             }
         }
         let view = UpdateView::parse(updates[1].0).unwrap();
         let facts = Facts::of(&view, None, 0);
-        assert_eq!(why_not(&filters()[2], &facts, false, Some("name")), None);
+        assert_eq!(why_not(&filters()[2], &buttons, &facts, false, Some("name")), None);
     }
 }

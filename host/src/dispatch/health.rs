@@ -16,12 +16,31 @@ use super::trial::Ended;
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::domain::PluginName;
-use crate::plugin::{RunError, Verdict};
+use crate::plugin::{Invocation, RunError, RunReport, Verdict};
 use crate::store::rows::inbox::InboxRow;
 use crate::store::rows::paused::{self, PausedRow};
-use crate::store::{self, Commit, Op};
+use crate::store::{self, Commit, Op, Tx};
 
 impl Context {
+    /// One run of a plugin, under the eyes of the watchdog.
+    pub(super) async fn run_watched(&self, version: &Version, invocation: &Invocation, tx: Tx) -> RunReport {
+        let plugin = &version.plugin;
+        let began = Instant::now();
+        let run = Run {
+            plugin: plugin.name.clone(),
+            version: plugin.version.to_string(),
+            conversation: invocation.conversation,
+            began,
+            due: began + plugin.limits().time,
+        };
+        self.claims.set_run(invocation.id, Some(run));
+        let report = plugin.run(invocation, tx, self.outbound.clone()).await;
+        self.claims.set_run(invocation.id, None);
+        metrics::histogram!("botyard_run_cpu_seconds", "plugin" => plugin.name.as_str().to_owned())
+            .record(report.cpu.as_secs_f64());
+        report
+    }
+
     /// Keeps count of how a plugin does, and says so where something follows from it.
     pub(super) fn note(&self, version: &Version, event: u64, cpu: Duration, result: &Result<Verdict, RunError>) {
         let (plugin, now) = (&version.plugin.name, Instant::now());

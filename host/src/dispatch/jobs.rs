@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::Notice;
 use super::claims::SLACK;
 use super::run::{Context, JobEnd};
-use crate::clock::unix_millis;
+use crate::clock::{self, unix_millis};
 use crate::domain::PluginName;
 use crate::store::rows::job::{self, HeadRow, TurnRow};
 use crate::store::rows::{number_of, prefix_end};
@@ -124,6 +124,7 @@ pub(super) async fn run(
 ) -> Result<(), store::Error> {
     let mut queues = Queues::default();
     let mut running = JoinSet::new();
+    let mut clock = clock::moves();
     queues.set(scan(&context, true).await?);
     loop {
         let routes = context.routes.load_full();
@@ -157,6 +158,7 @@ pub(super) async fn run(
                 queues.ended(&turn, due);
             }
             () = context.jobs_changed.notified() => queues.set(scan(&context, false).await?),
+            _ = clock.changed() => {}
             () = tokio::time::sleep(sleep.min(LONGEST_SLEEP)) => {}
         }
     }

@@ -9,6 +9,7 @@ use crate::plugin::{self, Asked, Content, Event, Invocation, RunError, Verdict};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, StoredEvent};
 use crate::store::rows::kv::{self, Scope, ValueRow};
+use crate::store::rows::seal;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +44,9 @@ pub struct Note {
     pub asked: Vec<Asked>,
     /// What it said.
     pub verdict: Said,
+    /// Why a first run failed, in whose place it has answered. What both asked and used up is counted together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered: Option<String>,
     /// What it wants to be done.
     pub effects: Effects,
     /// Microseconds on a processor.
@@ -259,9 +263,7 @@ impl Note {
     ) -> Option<Self> {
         let (bot, conversation) = (invocation.bot, invocation.conversation);
         let name = &plugin.name;
-        // The event itself is no part of what is read.
-        let events = inbox::bot_prefix(bot);
-        let rows = rows.filter(|(key, _)| !key.starts_with(&events));
+        let rows = rows.filter(|(key, _)| is_told(key, bot));
         Some(Self {
             event: invocation.id,
             now: invocation.now,
@@ -277,6 +279,7 @@ impl Note {
             before: rows.map(|(key, value)| Row::of(key, value, bot, name, &conversation)).collect(),
             asked: ran.asked,
             verdict: ran.verdict,
+            recovered: ran.recovered,
             effects: ran.effects,
             cpu: ran.cpu,
             failed: None,
@@ -289,10 +292,16 @@ impl Note {
     }
 }
 
+/// The event itself is told already, and what the bot's buttons are sealed with is a secret: replays make do without it.
+fn is_told(key: &[u8], bot: BotId) -> bool {
+    !key.starts_with(&inbox::bot_prefix(bot)) && *key != seal::key(bot)
+}
+
 /// What came of a run.
 pub(super) struct Ran {
     pub(super) asked: Vec<Asked>,
     pub(super) verdict: Said,
+    pub(super) recovered: Option<String>,
     pub(super) effects: Effects,
     pub(super) cpu: u64,
 }
@@ -322,6 +331,7 @@ pub(super) mod tests {
             before: Vec::new(),
             asked: Vec::new(),
             verdict: Said::Done,
+            recovered: None,
             effects: Effects::default(),
             cpu: 9,
             failed: None,
@@ -363,6 +373,13 @@ pub(super) mod tests {
             prop_assert_eq!(&read, &row);
             prop_assert_eq!(read.stored(BOT, &plugin, &conversation), (key, value));
         }
+    }
+
+    #[test]
+    fn the_seal_of_the_buttons_is_in_no_recording() {
+        let (plugin, lane) = (PluginName::new("tea"), EventLane::whole(Lane::Other));
+        assert!(!is_told(&seal::key(BOT), BOT) && !is_told(&inbox::key(BOT, lane, 1), BOT));
+        assert!(is_told(&kv::key(BOT, &plugin, Scope::Plugin, "k"), BOT));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::domain::{Conversation, UpdateView};
 use crate::plugin::{self, Invocation, Journal, Plugin, Verdict};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{InboxRow, StoredEvent};
+use crate::store::rows::language::Listener;
 use crate::store::{self, Tx};
 
 /// What came of the plugins.
@@ -52,8 +53,10 @@ impl Context {
             journal: self.journal(head.number, false),
             on_trial: false,
             tape: None,
+            failed: None,
             matched: Vec::new(),
             event: plugin::Event::Other((String::new(), String::new())),
+            listener: Listener::default(),
         };
         let routes = self.routes.load_full();
         let raw = match &row.event {
@@ -98,7 +101,7 @@ impl Context {
         match &press {
             Press::Nobodys(why) => {
                 if let Some((view, raw)) = views.first() {
-                    self.turn_away(&mut tx, &routes, (view, raw), None, why, head.number);
+                    self.turn_away(&mut tx, &routes, (view, raw), None, why, head.number)?;
                 }
                 metrics::counter!("botyard_events_total", "outcome" => "refused").increment(1);
                 return Ok(Ok(Offered::Settled(tx)));
@@ -124,7 +127,7 @@ impl Context {
         if candidates.is_empty() {
             metrics::counter!("botyard_events_total", "outcome" => "unrouted").increment(1);
             if let (Some(owner), Some((view, raw))) = (press.owner(), views.first()) {
-                self.turn_away(&mut tx, &routes, (view, raw), Some(owner), UNWANTED, head.number);
+                self.turn_away(&mut tx, &routes, (view, raw), Some(owner), UNWANTED, head.number)?;
             }
             return Ok(Ok(Offered::Settled(tx)));
         }
@@ -134,6 +137,7 @@ impl Context {
         {
             return Ok(Err(Failure::paused(&first.version.plugin.name)));
         }
+        invocation.listener = self.listener(view);
         let mut updates = views.iter().zip(&single).map(|((view, raw), facts)| self.wire(view, facts, raw));
         invocation.event = match album {
             Some(album) => plugin::Event::Album(plugin::Album {
@@ -205,7 +209,7 @@ impl Context {
         }
         metrics::counter!("botyard_events_total", "outcome" => "passed").increment(1);
         if let (Some(owner), Some((view, raw))) = (press.owner(), views.first()) {
-            self.turn_away(&mut tx, &routes, (view, raw), Some(owner), UNWANTED, head.number);
+            self.turn_away(&mut tx, &routes, (view, raw), Some(owner), UNWANTED, head.number)?;
         }
         Ok(Ok(Offered::Settled(tx)))
     }
@@ -224,6 +228,11 @@ impl Context {
             }
         }
         tx
+    }
+
+    pub(super) fn listener(&self, view: &UpdateView<'_>) -> Listener {
+        let told = view.language.as_deref().map(str::to_owned);
+        Listener { user: view.user, chat: view.chat, told, default: self.default_locale.clone() }
     }
 
     fn wire(&self, view: &UpdateView<'_>, facts: &Facts<'_>, raw: &str) -> plugin::Update {

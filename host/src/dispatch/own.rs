@@ -6,6 +6,7 @@ use crate::domain::BotId;
 use crate::plugin::{self, Invocation};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::StoredEvent;
+use crate::store::rows::language::Listener;
 use crate::store::rows::timer;
 use crate::store::{self, Tx};
 
@@ -34,6 +35,8 @@ impl Context {
             return Ok(Err(Failure::paused(name)));
         }
         invocation.conversation = conversation;
+        invocation.listener =
+            Listener::of_conversation(conversation.user, conversation.chat, self.default_locale.clone());
         match event {
             StoredEvent::Update(_) | StoredEvent::Cancel { .. } | StoredEvent::Job { .. } => {}
             StoredEvent::Timer { id, name, payload, due, .. } => {

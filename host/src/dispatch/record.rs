@@ -13,11 +13,12 @@ use tokio::sync::mpsc;
 
 use super::effects::Effects;
 use super::note::{Note, Ran};
+use super::routes::Version;
 use super::run::Context;
 use crate::config::redaction::redact;
 use crate::domain::PluginName;
-use crate::plugin::{Invocation, Plugin, RunReport, Tape};
-use crate::store::Savepoint;
+use crate::plugin::{Invocation, RunReport, Tape};
+use crate::store::{Savepoint, Tx};
 
 /// Lines that wait for a listener.
 const WAITING: usize = 64;
@@ -165,7 +166,21 @@ impl Recorder {
     }
 }
 
+/// How things were before a run.
+pub(super) struct Before {
+    place: Savepoint,
+    /// The languages that were chosen, which it may change.
+    languages: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
 impl Context {
+    /// What is to be known of a run before it begins.
+    pub(super) fn before(&self, invocation: &Invocation, tx: &Tx) -> Before {
+        let languages = invocation.tape.as_ref().map(|_| invocation.listener.rows(tx, self.bot));
+        // If the store can't be read, the run will say so.
+        Before { place: tx.savepoint(), languages: languages.and_then(Result::ok).unwrap_or_default() }
+    }
+
     /// What a run is to be answered from, or written down on.
     pub(super) fn tape(&self, plugin: &PluginName, observes: bool) -> Option<Tape> {
         match self.played.load_full() {
@@ -179,19 +194,22 @@ impl Context {
     pub(super) fn take_note(
         &self,
         invocation: &mut Invocation,
-        plugin: &Plugin,
+        Version { plugin, .. }: &Version,
         observes: bool,
-        begun: Savepoint,
+        Before { place, languages }: Before,
         report: &RunReport,
+        recovered: Option<String>,
     ) {
         let Some(tape) = invocation.tape.take() else { return };
-        let seen: BTreeMap<&[u8], &[u8]> = report.tx.seen().collect();
-        let ops = report.tx.written_since(begun);
+        let languages = languages.iter().map(|(key, row)| (&key[..], &row[..]));
+        let seen: BTreeMap<&[u8], &[u8]> = report.tx.seen().chain(languages).collect();
+        let ops = report.tx.written_since(place);
         let known = |key: &[u8]| seen.get(key).map(|row| row.to_vec());
         let (bot, conversation, now) = (invocation.bot, &invocation.conversation, invocation.now);
         let ran = Ran {
             asked: tape.recorded(),
             verdict: (&report.result).into(),
+            recovered,
             effects: Effects::of(&ops, bot, &plugin.name, conversation, now, known),
             cpu: u64::try_from(report.cpu.as_micros()).unwrap_or(u64::MAX),
         };

@@ -11,6 +11,7 @@ use super::run::{Context, Failure, Head, seed};
 use crate::domain::EventLane;
 use crate::plugin::{self, Asked, Invocation, Journal};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
+use crate::store::rows::language::Listener;
 use crate::store::{self, Commit, Op, Tx};
 
 /// An event that is to be rehearsed.
@@ -120,6 +121,8 @@ impl Context {
             journal: Journal::default(),
             on_trial: false,
             tape: None,
+            failed: None,
+            listener: Listener::of_conversation(conversation.user, conversation.chat, self.default_locale.clone()),
             matched: Vec::new(),
             event: plugin::Event::Job(plugin::Job {
                 id: *id,

@@ -6,10 +6,12 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
+use botyard_filter::{Fields, Subject};
+
 use super::trial::{Chosen, Trial};
 use crate::config::OnCrash;
 use crate::domain::{Conversation, KeyStrategy, PluginName, UpdateView};
-use crate::plugin::{Filter, Plugin};
+use crate::plugin::{Buttons, Filter, Plugin};
 
 /// A plugin that serves, and where it stands among the others.
 #[derive(Clone)]
@@ -101,19 +103,27 @@ pub(super) struct Facts<'a> {
     pub(super) album: bool,
     /// It is a press of this plugin's button: others may look on, but not at its data.
     pub(super) owner: Option<PluginName>,
+    /// For conditions.
+    subject: Subject<'a>,
 }
 
 impl<'a> Facts<'a> {
     /// `username` is the bot's own name.
     pub(super) fn of(view: &'a UpdateView<'a>, username: Option<&str>, attempts: u32) -> Self {
         let command = view.command().filter(|command| command.is_for(username));
-        Self {
-            view,
-            command: command.map(|command| command.name.to_ascii_lowercase()),
-            attempts,
-            album: false,
-            owner: None,
-        }
+        let subject = Subject {
+            chat: view.chat.map(|id| id.0),
+            chat_type: view.chat_type.as_deref(),
+            topic: view.thread.map(|id| id.0),
+            user: view.user.map(|id| id.0),
+            language: view.language.as_deref(),
+            text: view.text.as_deref(),
+            args: command.map(|command| command.args),
+            content: view.content,
+            fields: Fields::default(),
+        };
+        let command = command.map(|command| command.name.to_ascii_lowercase());
+        Self { view, command, attempts, album: false, owner: None, subject }
     }
 
     /// Of an album: its first message, with the album's text.
@@ -214,12 +224,13 @@ impl Routes {
             let may_see = |filter: &Filter| !is_others || (filter.observe && filter.callback_prefix.is_none());
             let mut found = Found::default();
             if let Some(album) = album {
-                found.look(plugin, |filter| self.matches(filter, album), &mut is_open)?;
+                found.look(plugin, |filter| self.matches(plugin, filter, album), &mut is_open)?;
             }
             let is_whole = !found.is_empty();
             if !is_whole {
-                let matches =
-                    |filter: &Filter| may_see(filter) && messages.iter().any(|facts| self.matches(filter, facts));
+                let matches = |filter: &Filter| {
+                    may_see(filter) && messages.iter().any(|facts| self.matches(plugin, filter, facts))
+                };
                 found.look(plugin, matches, &mut is_open)?;
             }
             if !found.observing.is_empty() {
@@ -246,20 +257,20 @@ impl Routes {
         mut state_of: impl FnMut(&Plugin) -> Result<Option<String>, E>,
     ) -> Result<Vec<u32>, E> {
         let mut found = Found::default();
-        found.look(plugin, |filter| self.matches(filter, facts), &mut |filter| {
+        found.look(plugin, |filter| self.matches(plugin, filter, facts), &mut |filter| {
             Ok(state_of(plugin)?.is_some_and(|open| filter.states.contains(&open)))
         })?;
         Ok(found.observing)
     }
 
     /// Everything but the state.
-    fn matches(&self, filter: &Filter, facts: &Facts<'_>) -> bool {
-        matches(filter, facts, filter.plain_text && self.has_command(facts))
+    fn matches(&self, plugin: &Plugin, filter: &Filter, facts: &Facts<'_>) -> bool {
+        matches(filter, plugin.buttons(), facts, filter.plain_text && self.has_command(facts))
     }
 }
 
 /// Everything but the state.
-pub(super) fn matches(filter: &Filter, facts: &Facts<'_>, is_known_command: bool) -> bool {
+pub(super) fn matches(filter: &Filter, buttons: &Buttons, facts: &Facts<'_>, is_known_command: bool) -> bool {
     let view = facts.view;
     let any_or = |list: &[String], value: Option<&str>| {
         list.is_empty() || value.is_some_and(|value| list.iter().any(|item| item == value))
@@ -273,6 +284,9 @@ pub(super) fn matches(filter: &Filter, facts: &Facts<'_>, is_known_command: bool
             .as_deref()
             .is_none_or(|prefix| view.callback_data.as_deref().is_some_and(|data| data.starts_with(prefix)))
         && filter.text_regex.as_ref().is_none_or(|regex| view.text.as_deref().is_some_and(|text| regex.is_match(text)))
+        && (filter.text_keys.is_empty()
+            || view.text.as_deref().is_some_and(|text| buttons.says(&filter.text_keys, text)))
+        && filter.condition.as_ref().is_none_or(|condition| condition.holds(&facts.subject))
 }
 
 /// The filters of one plugin that match.
@@ -308,5 +322,49 @@ impl Found {
 
     fn is_empty(&self) -> bool {
         self.observing.is_empty() && self.taking.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use botyard_filter::Condition;
+
+    use super::*;
+
+    #[derive(serde::Deserialize)]
+    struct Case {
+        about: String,
+        kind: String,
+        body: serde_json::Value,
+        #[serde(rename = "true")]
+        holds: Vec<String>,
+        #[serde(rename = "false")]
+        fails: Vec<String>,
+    }
+
+    /// The SDK's test driver goes through the same table.
+    #[test]
+    fn conditions_are_true_of_what_they_say() {
+        let cases: Vec<Case> = serde_json::from_str(include_str!("../../../sdk/filter/cases.json")).unwrap();
+        for Case { about, kind, body, holds, fails } in cases {
+            let raw = serde_json::json!({ "update_id": 1, kind: body }).to_string();
+            let view = UpdateView::parse(&raw).unwrap();
+            let facts = Facts::of(&view, Some("botyard_bot"), 0);
+            for (conditions, expected) in [(holds, true), (fails, false)] {
+                for text in conditions {
+                    let condition = Condition::parse(&text, 1 << 20).unwrap();
+                    assert_eq!(condition.holds(&facts.subject), expected, "{about}: {text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_for_another_bot_has_no_arguments() {
+        let raw = r#"{"update_id":1,"message":{"chat":{"id":7,"type":"private"},"text":"/start@other ref-1"}}"#;
+        let view = UpdateView::parse(raw).unwrap();
+        let condition = Condition::parse("args_begin(\"ref-\")", 1 << 20).unwrap();
+        assert!(!condition.holds(&Facts::of(&view, Some("botyard_bot"), 0).subject));
+        assert!(condition.holds(&Facts::of(&view, Some("Other"), 0).subject));
     }
 }

@@ -16,7 +16,6 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::sync::{Notify, mpsc};
-use tokio::time::Instant;
 
 use super::album::{Album, Member, Patience};
 use super::breaker::Breaker;
@@ -26,6 +25,7 @@ use super::hot::HotKeys;
 use super::offer::Offered;
 use super::own;
 use super::record::Recorder;
+use super::recover::Told;
 use super::rehearse::Played;
 use super::routes::{Routes, Version};
 use super::trace::{self, Traces};
@@ -109,7 +109,7 @@ pub(super) struct Failure {
     pub(super) version: String,
     pub(super) reason: String,
     backtrace: String,
-    retry: bool,
+    pub(super) retry: bool,
     /// Not a failure of anybody: the plugin is paused.
     paused: bool,
     /// The plugin is to be paused for it.
@@ -304,32 +304,27 @@ impl Context {
         tx: Tx,
         observes: bool,
     ) -> (Tx, Result<Verdict, Failure>) {
-        let plugin = &version.plugin;
         invocation.on_trial = version.is_on_trial();
-        let began = Instant::now();
-        let run = Run {
-            plugin: plugin.name.clone(),
-            version: plugin.version.to_string(),
-            conversation: invocation.conversation,
-            began,
-            due: began + plugin.limits().time,
-        };
-        self.claims.set_run(invocation.id, Some(run));
-        invocation.tape = self.tape(&plugin.name, observes);
-        let before = tx.savepoint();
-        let seen = trace::before(&self.traces, plugin, invocation, &tx);
-        let report = plugin.run(invocation, tx, self.outbound.clone()).await;
-        trace::note(&self.traces, seen, plugin, invocation, observes, &report);
-        self.claims.set_run(invocation.id, None);
-        self.take_note(invocation, plugin, observes, before, &report);
+        invocation.tape = self.tape(&version.plugin.name, observes);
+        let seen = trace::before(&self.traces, &version.plugin, invocation, &tx);
+        let before = self.before(invocation, &tx);
+        let report = self.run_watched(version, invocation, tx).await;
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
         }
-        metrics::histogram!("botyard_run_cpu_seconds", "plugin" => plugin.name.as_str().to_owned())
-            .record(report.cpu.as_secs_f64());
         self.note(version, invocation.id, report.cpu, &report.result);
-        let result = report.result.map_err(|error| Failure::of_plugin(version, error));
-        (report.tx, result)
+        let told =
+            if observes { Err(Box::new(report)) } else { Told::of(version, invocation, report, self.max_attempts) };
+        let (report, answered) = match told {
+            Ok((told, tx)) => {
+                let second = self.run_watched(version, &told.invocation, tx).await;
+                told.settle(version, second)
+            }
+            Err(report) => (*report, None),
+        };
+        trace::note(&self.traces, seen, &version.plugin, invocation, observes, &report);
+        self.take_note(invocation, version, observes, before, &report, answered);
+        (report.tx, report.result.map_err(|error| Failure::of_plugin(version, error)))
     }
 
     /// The commit, with what is to be told to the sender and the timers once it is durable. Chat actions are told of, but

@@ -19,6 +19,7 @@ use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::job::{self, HeadRow};
 use crate::store::rows::kv::{self, Scope, ValueRow};
+use crate::store::rows::language::{self, LanguageRow, Whose};
 use crate::store::rows::moved::{self, MovedRow};
 use crate::store::rows::outbox::{self, OutboxRow};
 use crate::store::rows::timer::{self, TimerRow};
@@ -69,6 +70,8 @@ pub enum Kind {
     Flood,
     /// Why versions of a plugin were sent back.
     Version,
+    /// The language that somebody has chosen.
+    Language,
 }
 
 /// A row, for people and other programs.
@@ -335,6 +338,15 @@ pub(super) fn read(bot: BotId, key: &[u8], value: &[u8]) -> Option<Holding> {
         let ChatRow { kind, title, username, seen, gone, .. } = ChatRow::decode(value).ok()?;
         let says = json!({ "type": kind, "title": title, "username": username, "seen": seen, "gone": gone });
         return Some(Holding::of(entry.says(says), &[], false));
+    }
+    if let Some(whose) = language::parse_key(key) {
+        let LanguageRow { chosen, told } = LanguageRow::decode(value).ok()?;
+        let mut entry = Entry::new(Kind::Language, "").says(json!({ "chosen": chosen, "told": told }));
+        match whose {
+            Whose::User(user) => entry.user = Some(user.0),
+            Whose::Chat(chat) => entry.chat = Some(chat.0),
+        }
+        return Some(Holding::of(entry, &[], false));
     }
     if let Some(group) = moved::parse_key(key) {
         let row = MovedRow::decode(value).ok()?;

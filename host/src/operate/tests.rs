@@ -276,7 +276,7 @@ fn traces(store: &Store, id: i64) -> Vec<String> {
 async fn fill(room: &Room, id: i64) {
     use crate::store::rows::broadcast::{self, Recipient};
     use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow, Priority};
-    use crate::store::rows::{album, chat, expiry, flood, fsm, job, kv, timer, unknown, version};
+    use crate::store::rows::{album, chat, expiry, flood, fsm, job, kv, language, timer, unknown, version};
     let (plugin, lane) = (PluginName::new("shop"), Lane::Chat(ChatId(id)));
     let conversation = Conversation { chat: Some(ChatId(-5)), user: Some(UserId(id)), thread: None };
     let state = |expires| fsm::StateRow { name: "a".to_owned(), version: 1, expires, bytes: vec![7] }.encode();
@@ -351,6 +351,8 @@ async fn fill(room: &Room, id: i64) {
         (job::unique_key(BOT, &plugin, &format!("once-{id}")), job_id.to_be_bytes().to_vec()),
         (chat::key(BOT, ChatId(id)), chat::ChatRow::default().encode()),
         (album::key(BOT, ChatId(id)), albums.encode()),
+        (language::key(BOT, language::Whose::User(UserId(id))), language::LanguageRow::default().encode()),
+        (language::key(BOT, language::Whose::Chat(ChatId(id))), language::LanguageRow::default().encode()),
         (flood::key(BOT, lane), flood::FloodRow { until: 9 }.encode()),
         (version::key(BOT, &PluginName::new(&format!("v{}", job_id))), sent_back.encode()),
         (broadcast::piece_key(BOT, job_id, 0), broadcast::encode_piece(&piece)),
@@ -388,8 +390,8 @@ async fn an_erasure_leaves_no_trace_of_one_and_all_of_another() {
     assert_eq!(erased, counted);
     let kinds: Vec<u64> = erased.rows.values().copied().collect();
     // States, aside, before, values, timer, job, event, call, dead letter, unknown call, chat, broadcast, albums, ends,
-    // flood, version.
-    assert_eq!(kinds, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1], "{erased:?}");
+    // flood, version, languages.
+    assert_eq!(kinds, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 2], "{erased:?}");
     assert_eq!((traces(&store, one), erased.mentioned), (vec![note.escape_ascii().to_string()], 1));
     // Begun, and interrupted: the next start goes on with it.
     let begun = crate::store::rows::erasure::key(BOT, crate::store::rows::erasure::Subject::User(UserId(one)), true);

@@ -26,6 +26,7 @@ use super::version::Context;
 use super::{CallError, Journal, Outbound, Tape};
 use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName, ThreadId, UserId};
 use crate::store::Tx;
+use crate::store::rows::language::Listener;
 use crate::store::rows::moved;
 
 mod bot_api;
@@ -97,6 +98,8 @@ pub(super) struct Run {
     data_left: u64,
     random: Option<StdRng>,
     files: files::RunFiles,
+    /// Who is spoken to.
+    listener: Listener,
 }
 
 /// A guest's panic.
@@ -177,6 +180,7 @@ impl Host {
             data_left: limits.data,
             random: None,
             files: files::RunFiles::default(),
+            listener: invocation.listener.clone(),
         };
         Self { run: Some(run), budget, ..Self::describing(context, meter, http) }
     }

@@ -23,7 +23,7 @@ pub(super) const EXPORT: &str = "botyard:plugin/handler@0.1.0";
 const HOST: &str = concat!("botyard ", env!("CARGO_PKG_VERSION"));
 
 /// What a plugin may import; the types that all share first.
-const OFFERED: [&str; 15] = [
+const OFFERED: [&str; 16] = [
     "botyard:types/types@0.1.0",
     "botyard:telegram/bot-api@0.1.0",
     "botyard:broadcast/broadcasts@0.1.0",
@@ -32,6 +32,7 @@ const OFFERED: [&str; 15] = [
     "botyard:fsm/conversation@0.1.0",
     "botyard:storage/key-value@0.1.0",
     "botyard:i18n/catalogs@0.1.0",
+    "botyard:i18n/languages@0.1.0",
     "botyard:schedule/timers@0.1.0",
     "botyard:jobs/jobs@0.1.0",
     "botyard:http/client@0.1.0",

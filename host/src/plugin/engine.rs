@@ -27,7 +27,7 @@ use super::limits::MEMORY_CAP;
 use super::run::describe;
 use super::turns::{Habit, Turns};
 use super::version::{Context, Pace, file_hash};
-use super::{Error, Grants, HttpClient, Limits, Manifest, Plugin, Rights, Version, component, grants};
+use super::{Buttons, Error, Grants, HttpClient, Limits, Manifest, Plugin, Rights, Version, component, grants};
 use crate::domain::PluginName;
 use crate::i18n::Catalogs;
 
@@ -152,6 +152,7 @@ impl Engine {
         let overrides = settings.locales_dir.map(|folder| folder.join(name.as_str()));
         let catalogs = Catalogs::load(&sources, overrides.as_deref(), &settings.default_locale)?;
         let manifest = Manifest::check(described).map_err(Error::Manifest)?;
+        let buttons = Buttons::of(&manifest, &catalogs).map_err(Error::Manifest)?;
         let context = Context {
             methods: manifest.methods.clone(),
             http: manifest.http.clone(),
@@ -181,6 +182,7 @@ impl Engine {
             context,
             pace,
             habit,
+            buttons,
         }))
     }
 

@@ -1,7 +1,10 @@
 //! What a plugin says of itself, checked and made ready for use.
 
+mod shown;
+
 use std::time::Duration;
 
+use botyard_filter::{Condition, REGEX_TEST};
 use regex::{Regex, RegexBuilder};
 
 use super::api::shorten;
@@ -15,6 +18,8 @@ use crate::recurrence::{Misfire, Rule};
 const REGEX_BYTES: usize = 512 << 10;
 /// Nor may all of a plugin's together.
 const ALL_REGEX_BYTES: usize = 2 << 20;
+/// Bytes of all conditions of a plugin together: an event goes through each of them.
+const CONDITION_BYTES: usize = 64 << 10;
 /// Ways in which events reach a plugin.
 const MOST_FILTERS: usize = 256;
 /// Names in one list.
@@ -54,6 +59,8 @@ pub struct Manifest {
     pub schedules: Vec<Schedule>,
     /// Whether it wants to hear of the end of a state's time to live.
     pub expired: bool,
+    /// Whether it wants to be told of a run that has failed.
+    pub recovers: bool,
 }
 
 /// A recurring timer that a manifest declares.
@@ -68,7 +75,7 @@ pub struct Schedule {
 }
 
 /// One way in which events reach a plugin. Every part that is given must match; an empty list matches all.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Kinds of update.
     pub kinds: Vec<String>,
@@ -82,8 +89,12 @@ pub struct Filter {
     pub text_regex: Option<Regex>,
     /// Only text or captions that are not a command of any plugin.
     pub plain_text: bool,
+    /// Only texts that one of these messages of the catalogs says.
+    pub text_keys: Vec<String>,
     /// Only in one of these states.
     pub states: Vec<String>,
+    /// What else must be true of the update.
+    pub condition: Option<Condition>,
     /// Sees the event whoever takes it, and never takes it.
     pub observe: bool,
 }
@@ -123,6 +134,30 @@ pub struct CommandHelp {
     pub name: String,
     /// The message in the catalogs that describes it.
     pub description_key: String,
+    /// In whose menu it is; everybody's where empty.
+    pub menus: Vec<Menu>,
+}
+
+/// One of Telegram's menus of commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Menu {
+    /// That of private chats.
+    Private,
+    /// That of groups.
+    Groups,
+    /// That of the administrators of groups.
+    Administrators,
+}
+
+impl Menu {
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "private" => Self::Private,
+            "groups" => Self::Groups,
+            "administrators" => Self::Administrators,
+            _ => return None,
+        })
+    }
 }
 
 impl Manifest {
@@ -145,7 +180,10 @@ impl Manifest {
         if manifest.filters.len() > MOST_FILTERS {
             return Err(format!("{} filters; at most {MOST_FILTERS} are possible", manifest.filters.len()));
         }
-        let lists = manifest.filters.iter().flat_map(|filter| [&filter.kinds, &filter.commands, &filter.states]);
+        let lists = manifest
+            .filters
+            .iter()
+            .flat_map(|filter| [&filter.kinds, &filter.commands, &filter.states, &filter.text_keys]);
         let lengths = lists.map(Vec::len).chain([
             manifest.methods.len(),
             manifest.commands.len(),
@@ -155,13 +193,22 @@ impl Manifest {
         if let Some(length) = lengths.max().filter(|length| *length > MOST_NAMES) {
             return Err(format!("{length} names in one list; at most {MOST_NAMES} are possible"));
         }
-        let n_patterns = manifest.filters.iter().filter(|filter| filter.text_regex.is_some()).count();
-        let regex_bytes = REGEX_BYTES.min(ALL_REGEX_BYTES / n_patterns.max(1));
+        let regex_bytes = REGEX_BYTES.min(ALL_REGEX_BYTES / n_patterns(&manifest.filters).max(1));
+        let condition_bytes: usize =
+            manifest.filters.iter().flat_map(|filter| &filter.condition).map(String::len).sum();
+        if condition_bytes > CONDITION_BYTES {
+            return Err(format!("its conditions have {condition_bytes} bytes; at most {CONDITION_BYTES} are possible"));
+        }
         for method in manifest.methods.iter().filter(|method| !grants::is_method_pattern(method)) {
             problems.push(format!("`{method}` is not the name of a Bot API method"));
         }
-        for command in manifest.commands.iter().filter(|command| !is_command(&command.name)) {
-            problems.push(not_a_command(&command.name));
+        for command in &manifest.commands {
+            if !is_command(&command.name) {
+                problems.push(not_a_command(&command.name));
+            }
+            for menu in command.menus.iter().filter(|menu| Menu::parse(menu).is_none()) {
+                problems.push(format!("there is no menu `{menu:.64}`: one of private, groups, administrators"));
+            }
         }
         let http = manifest.http.iter().filter_map(|origin| match origin.parse() {
             Ok(origin) => Some(origin),
@@ -185,8 +232,11 @@ impl Manifest {
         if !problems.is_empty() {
             return Err(told(problems));
         }
-        let help =
-            |command: wire::CommandHelp| CommandHelp { name: command.name, description_key: command.description_key };
+        let help = |command: wire::CommandHelp| CommandHelp {
+            name: command.name,
+            description_key: command.description_key,
+            menus: command.menus.iter().filter_map(|menu| Menu::parse(menu)).collect(),
+        };
         Ok(Self {
             name: manifest.name,
             version: manifest.version,
@@ -199,6 +249,7 @@ impl Manifest {
             http,
             schedules,
             expired: manifest.expired,
+            recovers: manifest.recovers,
         })
     }
 }
@@ -213,6 +264,13 @@ fn told(mut problems: Vec<String>) -> String {
         problems.push(format!("and {more} more"));
     }
     problems.join("; ")
+}
+
+/// Regular expressions in all filters: as many, or fewer.
+fn n_patterns(filters: &[wire::Filter]) -> usize {
+    let in_condition =
+        |filter: &wire::Filter| filter.condition.as_ref().map_or(0, |text| text.matches(REGEX_TEST).count());
+    filters.iter().map(|filter| usize::from(filter.text_regex.is_some()) + in_condition(filter)).sum()
 }
 
 fn check_schedules(schedules: Vec<wire::Schedule>, problems: &mut Vec<String>) -> Vec<Schedule> {
@@ -259,6 +317,9 @@ fn check_filter(filter: wire::Filter, regex_bytes: usize, problem: &mut dyn FnMu
             })
             .ok()
     });
+    let condition = filter.condition.and_then(|text| {
+        Condition::parse(&text, regex_bytes).map_err(|error| problem(format!("`{text:.80}`: {error}"))).ok()
+    });
     Filter {
         kinds: filter.kinds,
         chat_types: filter.chat_types,
@@ -266,7 +327,9 @@ fn check_filter(filter: wire::Filter, regex_bytes: usize, problem: &mut dyn FnMu
         callback_prefix: filter.callback_prefix,
         text_regex,
         plain_text: filter.plain_text,
+        text_keys: filter.text_keys,
         states: filter.states,
+        condition,
         observe: filter.observe,
     }
 }
@@ -295,7 +358,9 @@ mod tests {
             callback_prefix: None,
             text_regex: Some("(?i)hello".into()),
             plain_text: false,
+            text_keys: vec![],
             states: vec![],
+            condition: Some("private | group".into()),
             observe: false,
         }
     }
@@ -314,6 +379,7 @@ mod tests {
             http: vec![],
             schedules: vec![],
             expired: false,
+            recovers: false,
         }
     }
 
@@ -337,6 +403,14 @@ mod tests {
             let text = refusal(manifest(heavy));
             assert!(text.contains("regular expression") && text.len() < 1_000, "{text:.2000}");
         }
+        let pattern = |n: usize| format!("text_matches(\"{}\")", "a".repeat(n));
+        let heavy = wire::Filter { text_regex: None, condition: Some(pattern(3_000)), ..filter() };
+        let many = wire::Manifest { filters: vec![heavy; 20], ..manifest(filter()) };
+        assert!(Manifest::check(many).is_ok());
+        let all = wire::Filter { condition: Some([r#"text_matches("\\w{40}")"#; 60].join("|")), ..filter() };
+        assert!(refusal(manifest(all)).contains("regular expression"), "together they are too large");
+        let long = wire::Filter { condition: Some(" ".repeat(4_000) + "private"), ..filter() };
+        assert!(refusal(wire::Manifest { filters: vec![long; 20], ..manifest(filter()) }).contains("80140 bytes"));
         let nameless = wire::Manifest { name: "a\nb".into(), ..manifest(filter()) };
         assert!(refusal(nameless).contains("name"));
     }
@@ -364,12 +438,17 @@ mod tests {
             commands: vec!["/start".into()],
             callback_prefix: Some("x".repeat(65)),
             text_regex: Some("(".into()),
+            condition: Some("privat".into()),
             ..filter()
         };
         let mut broken = manifest(broken);
         broken.key = "person".into();
         broken.methods = vec!["../getMe".into()];
-        broken.commands = vec![wire::CommandHelp { name: "Start".into(), description_key: String::new() }];
+        broken.commands = vec![wire::CommandHelp {
+            name: "Start".into(),
+            description_key: String::new(),
+            menus: vec!["grups".into()],
+        }];
         broken.http = vec!["api.pay.example".into()];
         let daily = |rule| wire::Schedule { name: "daily".into(), rule, make_up: true };
         broken.schedules = vec![
@@ -386,9 +465,11 @@ mod tests {
             "`privat`",
             "`/start`",
             "`(`",
+            "`privat`: unknown test",
             "`person`",
             "`../getMe`",
             "`Start`",
+            "no menu `grups`",
             "filter 1",
         ] {
             assert!(text.contains(part), "{part}: {text}");
@@ -418,7 +499,7 @@ mod tests {
                 name: name.clone(),
                 version: version.clone(),
                 description: command.clone(),
-                commands: vec![wire::CommandHelp { name: command.clone(), description_key: key.clone() }],
+                commands: vec![wire::CommandHelp { name: command.clone(), description_key: key.clone(), menus: vec![] }],
                 key: key.clone(),
                 state_version: numbers.1,
                 methods: vec![method.clone(); many],

@@ -39,6 +39,20 @@ impl Plugin {
         self.context.grants.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|granted| granted == kind))
     }
 
+    /// What would have to be granted before the plugin is given such an event, as far as that can be told without knowing
+    /// which groups have become which supergroups.
+    #[must_use]
+    pub fn denies(&self, kind: &str, chat: Option<&ChatFacts<'_>>) -> Option<String> {
+        let missing = |what: &str, list: &str| format!("{what} is not in `grants.{list}` of [plugins.{}]", self.name);
+        if !self.may_see(kind) {
+            return Some(missing(&format!("`{kind}`"), "kinds"));
+        }
+        match (&self.context.grants.chats, chat) {
+            (Some(list), Some(chat)) if !is_listed(list, chat, |listed| listed) => Some(missing("its chat", "chats")),
+            _ => None,
+        }
+    }
+
     /// Whether the operator lets the plugin have this event. One without a chat is a matter of its kind alone.
     ///
     /// # Errors

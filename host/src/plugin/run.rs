@@ -27,6 +27,7 @@ use super::{Budget, Event, Journal, Limits, Outbound, Plugin, Tape};
 use crate::config::redaction::redact;
 use crate::domain::{BotId, Conversation, EventLane, PluginName};
 use crate::store::rows::fsm::{StateRow, aside_key, before_key, key};
+use crate::store::rows::language::Listener;
 use crate::store::{self, Tx};
 
 /// Bytes of a guest's own words that are kept and logged.
@@ -63,6 +64,10 @@ pub struct Invocation {
     pub on_trial: bool,
     /// What it asks outside is written down there, or answered from there.
     pub tape: Option<Tape>,
+    /// A run of the plugin for this event has just failed: it may settle the event all the same.
+    pub failed: Option<wire::Failure>,
+    /// Who is spoken to.
+    pub listener: Listener,
 }
 
 impl Invocation {
@@ -274,7 +279,13 @@ impl Plugin {
         invocation: &Invocation,
         event: wire::Event,
     ) -> (Host, Result<Verdict, RunError>) {
+        let locale = host.run.as_ref().map(|run| run.language());
+        let locale = match locale.transpose() {
+            Ok(locale) => locale.unwrap_or_default(),
+            Err(error) => return (host, Err(RunError::Host(error.to_string()))),
+        };
         let invocation = wire::Invocation {
+            locale,
             id: invocation.id,
             attempt: invocation.attempt,
             now: invocation.now,
@@ -282,6 +293,7 @@ impl Plugin {
             key: invocation.conversation.into(),
             matched: invocation.matched.clone(),
             event,
+            failed: invocation.failed.clone(),
         };
         let mut store = self.engine.store(host);
         let guard = Guard::of(&store);

@@ -58,6 +58,8 @@ fn invocation() -> Invocation {
         journal: Journal::default(),
         on_trial: false,
         tape: None,
+        failed: None,
+        listener: Default::default(),
     }
 }
 

@@ -15,9 +15,9 @@ use super::bindings::PluginPre;
 use super::engine::Engine;
 use super::grants::{self, Reach};
 use super::turns::Habit;
-use super::{Grants, Limit, Limits, Manifest, Rights};
+use super::{Buttons, Grants, Limit, Limits, Manifest, Rights};
 use crate::domain::{OriginPattern, PluginName};
-use crate::i18n::{Catalogs, Value};
+use crate::i18n::{Catalogs, Markup, Value};
 
 /// Tells versions apart: the beginning of the SHA-256 of the plugin's file, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -72,6 +72,7 @@ pub struct Plugin {
     pub(super) context: Arc<Context>,
     pub(super) pace: Pace,
     pub(super) habit: Habit,
+    pub(super) buttons: Buttons,
 }
 
 /// How many runs ended well, and the processor time that they took, in nanoseconds.
@@ -112,8 +113,20 @@ pub(super) struct Context {
 impl Plugin {
     /// A message from the plugin's catalogs, for what the host itself shows: the help of commands.
     #[must_use]
-    pub fn translate(&self, locale: &str, key: &str, args: Vec<(String, Value)>) -> Option<String> {
-        self.context.catalogs.translate(locale, key, args)
+    pub fn translate(&self, locale: &str, key: &str, args: &[(String, Value)]) -> Option<String> {
+        self.context.catalogs.translate(locale, key, args, Markup::Plain)
+    }
+
+    /// The buttons of its keyboards.
+    #[must_use]
+    pub fn buttons(&self) -> &Buttons {
+        &self.buttons
+    }
+
+    /// What of its catalogs an author or a translator should look at.
+    #[must_use]
+    pub fn catalog_warnings(&self) -> Vec<String> {
+        self.context.catalogs.warnings()
     }
 
     /// The locales that the plugin can speak.

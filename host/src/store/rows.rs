@@ -10,6 +10,7 @@ use crate::domain::{BotId, ChatId, Conversation, EventLane, Lane, PluginName, Us
 
 pub mod album;
 pub mod broadcast;
+pub mod button;
 pub mod chat;
 pub mod dead;
 pub mod erasure;
@@ -20,6 +21,7 @@ pub mod fsm;
 pub mod inbox;
 pub mod job;
 pub mod kv;
+pub mod language;
 pub mod menu;
 pub mod meta;
 pub mod moved;
@@ -110,7 +112,7 @@ mod tests {
         }
         let bytes = kinds.into_keys().collect::<String>();
         assert_eq!(
-            bytes, "Sabcdefghijklmnopqrstuvwxyz",
+            bytes, "BLSabcdefghijklmnopqrstuvwxyz",
             "a new kind is added here; one that has gone is not used again"
         );
     }

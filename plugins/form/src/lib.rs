@@ -64,9 +64,8 @@ mod form {
         }
     }
 
-    #[state(Form::Age { .. })]
-    fn age(ctx: &mut Ctx<Form>) -> Handled {
-        let Form::Age { name } = ctx.state() else { return Pass };
+    #[state(Form::Age { name })]
+    fn age(ctx: &mut Ctx<Form>, name: String) -> Handled {
         let Some(age) = parse_age(ctx.text()) else {
             return ctx.again("Please write your age as a whole number from 1 to 150.");
         };

@@ -1,21 +1,24 @@
 //! One handler: its attribute, its signature, and the route made of them.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens as _, quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{
-    Attribute, Expr, ExprLit, FnArg, GenericArgument, Ident, ItemFn, Lit, LitStr, Pat, PathArguments, Token, Type,
-};
+use syn::{Attribute, Expr, ExprLit, Ident, ItemFn, Lit, LitStr, Pat, Path, Token, Type};
 
+use crate::buttons;
 use crate::callback;
 use crate::known::KINDS;
 use crate::names::{CONTENTS, nearest, snake_case};
+use crate::signature::{Context, From, Taken};
 use crate::state::parse_time;
+use crate::template::{self, Argument, Template};
 
 /// The attributes that make a handler, in the order in which handlers are tried.
-const ATTRIBUTES: [&str; 12] =
-    ["state", "command", "callback", "content", "text", "album", "on", "timer", "job", "cron", "every", "expired"];
+const ATTRIBUTES: [&str; 15] = [
+    "state", "start", "command", "callback", "button", "content", "message", "text", "album", "on", "timer", "job",
+    "cron", "every", "expired",
+];
 
 /// One handler attribute on one function.
 pub(crate) struct Handler {
@@ -26,9 +29,8 @@ pub(crate) struct Handler {
     /// `#[cfg]`s of the function: they hold for its route too.
     conditions: Vec<Attribute>,
     returns: Span,
-    /// The type of `Ctx<…>`'s state, if it names one.
-    pub(crate) state_type: Option<Type>,
-    pub(crate) context: Type,
+    pub(crate) context: Context,
+    taken: Vec<Taken>,
     doc: Option<String>,
 }
 
@@ -40,8 +42,8 @@ impl Handler {
         for attr in std::mem::take(&mut function.attrs) {
             match attr.path().get_ident().map(Ident::to_string) {
                 Some(name) if ATTRIBUTES.contains(&name.as_str()) => marks.push((name, attr)),
-                Some(name) if name != "test" && nearest(&name, &ATTRIBUTES).is_some() => {
-                    let meant = nearest(&name, &ATTRIBUTES).unwrap_or_default();
+                Some(name) if name != "test" && meant(&name).is_some() => {
+                    let meant = meant(&name).unwrap_or_default();
                     let message = format!("unknown attribute `{name}`: did you mean `{meant}`?");
                     return Err(syn::Error::new_spanned(attr.path(), message));
                 }
@@ -53,8 +55,27 @@ impl Handler {
     }
 
     fn new(name: &str, attr: &Attribute, function: &ItemFn) -> syn::Result<Self> {
+        let mut inputs = function.sig.inputs.iter();
+        let context = Context::of(function, inputs.next())?;
         let arguments = Arguments::parse_for(name, attr)?;
-        let context = context_type(function, arguments.data.as_ref())?;
+        let taken = inputs.map(|input| Taken::new(input, &arguments)).collect::<syn::Result<Vec<_>>>()?;
+        for argument in arguments.template.iter().flat_map(|template| &template.arguments) {
+            if !taken.iter().any(|taken| taken.is_argument(&argument.name)) {
+                let name = &argument.name;
+                let message = format!("the handler does not take `{{{name}}}`: add a parameter `{name}: …`");
+                return Err(syn::Error::new(attr.path().span(), message));
+            }
+        }
+        if let Some(data) = &arguments.data
+            && !taken.iter().any(|taken| matches!(taken.from, From::Data))
+        {
+            let message = format!(
+                "take the button's data, too: `fn {}(ctx: &mut Ctx, data: {})`",
+                function.sig.ident,
+                quote!(#data)
+            );
+            return Err(syn::Error::new(function.sig.paren_token.span.join(), message));
+        }
         let conditions = function.attrs.iter().filter(|attr| attr.path().is_ident("cfg")).cloned().collect();
         Ok(Self {
             rank: ATTRIBUTES.iter().position(|&known| known == name).expect("only known attributes are taken"),
@@ -62,18 +83,26 @@ impl Handler {
             function: function.sig.ident.clone(),
             conditions,
             returns: function.sig.output.span(),
-            state_type: state_type(&context),
             context,
+            taken,
             doc: first_doc_line(&function.attrs),
         })
     }
 
-    /// Names and help keys of the commands, for the menu. Without a help text a command is not in it.
-    pub(crate) fn menu(&self) -> Vec<(String, String)> {
+    /// Among those of one kind: the longest beginning of a link's payload first.
+    pub(crate) fn order(&self) -> (usize, std::cmp::Reverse<usize>) {
+        let is_start = ATTRIBUTES[self.rank] == "start";
+        let length = self.arguments.names.first().filter(|_| is_start).map_or(0, |prefix| prefix.value().len());
+        (self.rank, std::cmp::Reverse(length))
+    }
+
+    /// Names, help keys and menus of the commands. Without a help text a command is in none.
+    pub(crate) fn menu(&self) -> Vec<(String, String, Vec<String>)> {
         let help = self.arguments.help.as_ref().map(LitStr::value).or_else(|| self.doc.clone());
         match help {
-            Some(help) if self.is_command() && !self.arguments.observe => {
-                self.arguments.names.iter().map(|name| (name.value(), help.clone())).collect()
+            Some(help) if self.is_command() && !self.arguments.observe && !self.arguments.hidden => {
+                let menus: Vec<String> = self.arguments.menus.iter().map(LitStr::value).collect();
+                self.arguments.names.iter().map(|name| (name.value(), help.clone(), menus.clone())).collect()
             }
             _ => Vec::new(),
         }
@@ -82,19 +111,29 @@ impl Handler {
     /// Commands and where they stand, with the text of their state: to find those taken twice.
     pub(crate) fn commands(&self) -> impl Iterator<Item = ((String, String), Span)> + '_ {
         let state = self.arguments.state.as_ref().map(|state| quote!(#state).to_string()).unwrap_or_default();
-        let taken = self.is_command() && !self.arguments.observe && self.conditions.is_empty();
+        let Arguments { observe, filter, check, .. } = &self.arguments;
+        let always = !observe && filter.is_none() && check.is_none();
+        let taken = self.is_command() && always && self.conditions.is_empty();
         let names = self.arguments.names.iter().filter(move |_| taken);
         names.map(move |name| ((name.value(), state.clone()), name.span()))
     }
 
     pub(crate) fn needs_state(&self) -> Option<Span> {
-        self.arguments.state.as_ref().filter(|_| self.state_type.is_none()).map(Spanned::span)
+        self.arguments.state.as_ref().filter(|_| self.context.state.is_none()).map(Spanned::span)
     }
 
     pub(crate) fn route(&self, state: &Type) -> syn::Result<TokenStream> {
-        let Arguments { names, state: pattern, observe, .. } = &self.arguments;
+        let Arguments { names, state: pattern, observe, commands, .. } = &self.arguments;
         let on = match ATTRIBUTES[self.rank] {
-            "command" => quote!(Command(&[#(#names),*])),
+            "command" => match commands {
+                Some(commands) => quote!(Commands(<#commands as ::botyard_sdk::Command>::COMMANDS)),
+                None => quote!(Command(&[#(#names),*])),
+            },
+            "start" => {
+                let prefix = names.first().map_or_else(String::new, LitStr::value);
+                quote!(Start(#prefix))
+            }
+            "message" => quote!(Kinds(&["message"])),
             "callback" => {
                 let prefix = names.first().map_or_else(String::new, LitStr::value);
                 match &self.arguments.data {
@@ -102,11 +141,15 @@ impl Handler {
                     None => quote!(Callback(#prefix)),
                 }
             }
+            "button" => {
+                buttons::check(names)?;
+                quote!(Button(&[#(#names),*]))
+            }
             "text" | "state" => match names.first() {
                 Some(regex) => quote!(Text(::core::option::Option::Some(#regex))),
                 None => quote!(Text(::core::option::Option::None)),
             },
-            "content" => quote!(Content(|run| run.holds(&[#(#names),*]))),
+            "content" => quote!(Kinds(&["message"])),
             "album" => match names.first() {
                 Some(regex) => quote!(Album(::core::option::Option::Some(#regex))),
                 None => quote!(Album(::core::option::Option::None)),
@@ -128,24 +171,139 @@ impl Handler {
                 (state_names(pattern)?, guard)
             }
         };
-        let (function, conditions) = (&self.function, &self.conditions);
-        let run = match &self.arguments.data {
-            // Data that is none of the type's values is that of another version: for nobody here.
-            Some(data) => quote_spanned!(self.returns=> match ctx.pressed::<#data>() {
-                ::core::option::Option::Some(data) => ::botyard_sdk::Returned::returned(#function(ctx, data)),
-                ::core::option::Option::None => ::core::result::Result::Ok(::botyard_sdk::Handled::Pass),
-            }),
-            None => quote_spanned!(self.returns=> ::botyard_sdk::Returned::returned(#function(ctx))),
-        };
+        let condition = self.condition();
+        let (conditions, run) = (&self.conditions, self.run());
         Ok(quote! {
             #(#conditions)*
             ::botyard_sdk::__private::Route {
                 on: ::botyard_sdk::__private::Matcher::#on,
                 states: &[#(#states),*],
                 guard: #guard,
+                condition: #condition,
                 observe: #observe,
                 run: |ctx| #run,
             }
+        })
+    }
+
+    /// What the host is to evaluate. What the attribute itself says is written here, so that only plugins with a filter
+    /// have the code that puts one together.
+    fn condition(&self) -> TokenStream {
+        let Arguments { names, filter, .. } = &self.arguments;
+        let own = match ATTRIBUTES[self.rank] {
+            "content" => Some(("has", quote!(has_one_of(&[#(#names),*])))),
+            "start" => {
+                let prefix = names.first().map_or_else(String::new, LitStr::value);
+                Some(("args_begin", quote!(args_begin(#prefix))))
+            }
+            _ => None,
+        };
+        match (own, filter) {
+            (None, None) => quote!(::core::option::Option::None),
+            // Neither fields nor payloads have anything in them that would have to be escaped.
+            (Some((test, _)), None) => {
+                let values: Vec<_> = names.iter().map(|name| format!("\"{}\"", name.value())).collect();
+                let values = if values.is_empty() { "\"\"".to_owned() } else { values.join(", ") };
+                let text = format!("{test}({values})");
+                quote!(::core::option::Option::Some(|| ::std::string::String::from(#text)))
+            }
+            (own, Some(filter)) => {
+                let own = own.map(|(_, own)| quote!(::botyard_sdk::filter::#own &));
+                // The names of filters are found without being imported; those of the module are, too.
+                quote_spanned!(filter.span()=> ::core::option::Option::Some(|| {
+                    #[allow(unused_imports)]
+                    use ::botyard_sdk::filter::*;
+                    let filter: ::botyard_sdk::filter::Filter = #filter;
+                    (#own filter).into_text()
+                }))
+            }
+        }
+    }
+
+    /// The call, with all that the handler takes.
+    fn run(&self) -> TokenStream {
+        let (function, taken) = (&self.function, &self.taken);
+        let values = (0..taken.len()).map(|at| format_ident!("taken_{at}")).collect::<Vec<_>>();
+        let call = quote_spanned!(self.returns=> ::botyard_sdk::Returned::returned(#function(ctx #(, #values)*)));
+        if taken.is_empty() && self.arguments.check.is_none() {
+            return call;
+        }
+        let check = self.arguments.check.as_ref().map(|check| {
+            quote_spanned! {check.span()=>
+                let check = #check;
+                #[allow(clippy::redundant_closure_call)]
+                if !::botyard_sdk::__private::Checked::checked(check(&*ctx))? {
+                    return ::core::result::Result::Ok(::botyard_sdk::Handled::Pass);
+                }
+            }
+        });
+        let (state, arguments) = (self.of_state(&values), self.of_command(&values));
+        let pressed = taken.iter().zip(&values).filter(|(taken, _)| matches!(taken.from, From::Data));
+        // Data that is none of the type's values is that of another version: for nobody here.
+        let pressed = pressed.map(|(Taken { ty, .. }, value)| {
+            quote_spanned! {ty.span()=>
+                let ::core::option::Option::Some(#value) = ctx.pressed::<#ty>() else {
+                    return ::core::result::Result::Ok(::botyard_sdk::Handled::Pass);
+                };
+            }
+        });
+        let others = taken.iter().zip(&values).filter(|(taken, _)| matches!(taken.from, From::Event));
+        let others = others.map(|(Taken { ty, .. }, value)| {
+            quote_spanned! {ty.span()=>
+                let #value = match <#ty as ::botyard_sdk::extract::Extract>::extract(&*ctx) {
+                    ::core::result::Result::Ok(value) => value,
+                    ::core::result::Result::Err(rejected) => return rejected.verdict(),
+                };
+            }
+        });
+        quote!({ #(#pressed)* #state #check #(#others)* #arguments #call })
+    }
+
+    /// The parts of the state that the attribute's pattern names.
+    fn of_state(&self, values: &[Ident]) -> Option<TokenStream> {
+        let pattern = self.arguments.state.as_ref()?;
+        let bound = self.taken.iter().zip(values).filter_map(|(taken, value)| match &taken.from {
+            From::State(name) => Some((name, value)),
+            _ => None,
+        });
+        let (names, values): (Vec<_>, Vec<_>) = bound.unzip();
+        if names.is_empty() {
+            return None;
+        }
+        let pattern = whole_variants(pattern);
+        Some(quote! {
+            #[allow(unused_variables)]
+            let (#(#values,)*) = match ctx.state() {
+                #pattern => (#(::core::clone::Clone::clone(#names),)*),
+                #[allow(unreachable_patterns)]
+                _ => return ::core::result::Result::Ok(::botyard_sdk::Handled::Pass),
+            };
+        })
+    }
+
+    /// The arguments of the command. They come last: what does not fit is answered only if all else does.
+    fn of_command(&self, values: &[Ident]) -> Option<TokenStream> {
+        let template = self.arguments.template.as_ref()?;
+        let readers = template.arguments.iter().map(Argument::reader);
+        let of = |argument: &Argument| {
+            let taken = self.taken.iter().zip(values).find(|(taken, _)| taken.is_argument(&argument.name));
+            taken.map(|(taken, value)| (&taken.ty, value))
+        };
+        let (types, values): (Vec<_>, Vec<_>) = template.arguments.iter().filter_map(of).unzip();
+        let usage = template.usage();
+        let misfit = if self.arguments.observe {
+            quote!(::core::result::Result::Ok(::botyard_sdk::Handled::Pass))
+        } else {
+            quote!(::botyard_sdk::__private::misfit(&*ctx, #usage))
+        };
+        Some(quote! {
+            let read = |args: &str| -> ::core::option::Option<(#(#types,)*)> {
+                let mut words = ::botyard_sdk::__private::Words::new(args);
+                let read = (#(words.#readers()?,)*);
+                words.end()?;
+                ::core::option::Option::Some(read)
+            };
+            let ::core::option::Option::Some((#(#values,)*)) = read(ctx.args()) else { return #misfit };
         })
     }
 
@@ -170,22 +328,51 @@ impl Handler {
     }
 }
 
+/// The attribute that a misspelt one was to be.
+fn meant(name: &str) -> Option<&'static str> {
+    nearest(name, &ATTRIBUTES).or_else(|| nearest(name, &["middleware", "on_error", "migrate"]))
+}
+
+/// Where a word stands for a flag, and not for an enum.
+fn is_flag(path: &Path) -> bool {
+    ["observe", "hidden"].iter().any(|flag| path.is_ident(flag))
+}
+
+/// Whether nothing follows the word that comes next.
+fn is_alone(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    ahead.parse::<Ident>().is_ok() && ahead.is_empty()
+}
+
 /// What stands between the parentheses of a handler attribute.
 #[derive(Default)]
-struct Arguments {
+pub(crate) struct Arguments {
     names: Vec<LitStr>,
+    /// Of a command: what follows its name.
+    template: Option<Template>,
+    /// An enum of commands.
+    commands: Option<Path>,
     help: Option<LitStr>,
-    state: Option<Pat>,
+    menus: Vec<LitStr>,
+    hidden: bool,
+    filter: Option<Expr>,
+    check: Option<Expr>,
+    pub(crate) state: Option<Pat>,
     observe: bool,
     zone: Option<LitStr>,
     missed: Option<LitStr>,
     /// The type of a pressed button's data.
-    data: Option<Type>,
+    pub(crate) data: Option<Type>,
 }
 
 impl Arguments {
+    /// Whether the command has an argument of this name.
+    pub(crate) fn has_argument(&self, name: &str) -> bool {
+        self.template.as_ref().is_some_and(|template| template.arguments.iter().any(|argument| argument.name == name))
+    }
+
     fn parse_for(attribute: &str, attr: &Attribute) -> syn::Result<Self> {
-        let arguments = match &attr.meta {
+        let mut arguments = match &attr.meta {
             syn::Meta::Path(_) => Self::default(),
             syn::Meta::NameValue(_) => {
                 let message = format!("write `#[{attribute}(…)]`");
@@ -193,8 +380,12 @@ impl Arguments {
             }
             syn::Meta::List(list) if attribute == "state" => list.parse_args_with(Self::parse_state)?,
             syn::Meta::List(list) if attribute == "callback" => list.parse_args_with(Self::parse_callback)?,
+            syn::Meta::List(list) if attribute == "command" => list.parse_args_with(Self::parse_command)?,
             syn::Meta::List(list) => list.parse_args()?,
         };
+        if attribute == "command" {
+            arguments.template = Template::take(&mut arguments.names)?;
+        }
         arguments.check(attribute, attr)?;
         Ok(arguments)
     }
@@ -214,16 +405,47 @@ impl Arguments {
         Ok(Self { data, ..Self::parse(input)? })
     }
 
+    /// `#[command(…)]` may take an enum first.
+    fn parse_command(input: ParseStream<'_>) -> syn::Result<Self> {
+        let is_path = input.peek(Ident) && (input.peek2(Token![::]) || input.peek2(Token![,]) || is_alone(input));
+        if !is_path || input.fork().parse::<Path>().is_ok_and(|path| is_flag(&path)) {
+            return Self::parse(input);
+        }
+        let commands = Some(input.parse()?);
+        if input.parse::<Option<Token![,]>>()?.is_none() {
+            return Ok(Self { commands, ..Self::default() });
+        }
+        Ok(Self { commands, ..Self::parse(input)? })
+    }
+
     fn check(&self, attribute: &str, attr: &Attribute) -> syn::Result<()> {
         let count = self.names.len();
+        let belongs_to_plugin = ["timer", "job", "cron", "every", "expired"].contains(&attribute);
         let cure = match attribute {
-            "command" if count == 0 => "name the command: `#[command(\"start\")]`",
+            "command"
+                if self.commands.is_some()
+                    && (count > 0 || self.hidden || self.help.is_some() || !self.menus.is_empty()) =>
+            {
+                "the enum says it all: names, help, menus and what is hidden stand at its variants"
+            }
+            "command" if count == 0 && self.commands.is_none() => "name the command: `#[command(\"start\")]`",
             "callback" if count > 0 && self.data.is_some() => "a type or a prefix: the type has its own",
+            "start" if count > 1 => "one beginning: `#[start(\"ref-\")]`",
+            "message" if count > 0 => "a message is chosen by a filter: `#[message(filter = private() & photo())]`",
             "callback" if count > 1 => "one prefix: `#[callback(\"size:\")]`",
             "album" if count > 1 => "one regular expression: `#[album(\"^sell\")]`",
             "text" if count > 1 => "one regular expression: `#[text(\"^hi\")]`",
+            "button" if count == 0 => {
+                "name the text of the button by its key in the catalogs: `#[button(\"menu.order\")]`"
+            }
             "content" if count == 0 => "name what the message is made of: `#[content(\"photo\")]`",
             "on" if count == 0 => "name the kind of update: `#[on(\"edited_message\")]`",
+            _ if belongs_to_plugin && self.filter.is_some() => {
+                "only updates can be filtered; what else there is, ask in the handler"
+            }
+            _ if belongs_to_plugin && self.check.is_some() => {
+                "only updates can be checked; what else there is, ask in the handler"
+            }
             "timer" if count != 1 => "name the timer: `#[timer(\"reminder\")]`",
             "timer" if self.observe || self.state.is_some() => "a timer's handler takes nothing but the name",
             "job" if count != 1 => "name the job: `#[job(\"convert\")]`",
@@ -240,7 +462,10 @@ impl Arguments {
             }
             "state" if self.state.is_none() => "name the state: `#[state(Form::Name)]`",
             "state" if count > 0 => "a state and a regular expression: `#[text(\"^hi\", state = Form::Name)]`",
-            other if other != "command" && self.help.is_some() => "only commands take `help`",
+            other if other != "command" && (self.help.is_some() || !self.menus.is_empty()) => {
+                "only commands take `help` and `menu`"
+            }
+            other if other != "command" && self.hidden => "only commands are in a menu, from which `hidden` takes them",
             _ => "",
         };
         if !cure.is_empty() {
@@ -265,9 +490,22 @@ impl Parse for Arguments {
                 let name: Ident = input.parse()?;
                 match name.to_string().as_str() {
                     "observe" => arguments.observe = true,
+                    "hidden" => arguments.hidden = true,
+                    "filter" => {
+                        input.parse::<Token![=]>()?;
+                        arguments.filter = Some(input.parse()?);
+                    }
+                    "check" => {
+                        input.parse::<Token![=]>()?;
+                        arguments.check = Some(input.parse()?);
+                    }
                     "help" => {
                         input.parse::<Token![=]>()?;
                         arguments.help = Some(input.parse()?);
+                    }
+                    "menu" => {
+                        input.parse::<Token![=]>()?;
+                        arguments.menus = buttons::menus(input)?;
                     }
                     "state" => {
                         input.parse::<Token![=]>()?;
@@ -282,7 +520,7 @@ impl Parse for Arguments {
                         arguments.missed = Some(input.parse()?);
                     }
                     other => {
-                        let known = "`help`, `state`, `observe`, `tz`, `missed`";
+                        let known = "`filter`, `check`, `state`, `observe`, `help`, `menu`, `hidden`, `tz`, `missed`";
                         let message = format!("unknown argument `{other}`: one of {known}");
                         return Err(syn::Error::new(name.span(), message));
                     }
@@ -300,15 +538,9 @@ fn check_name(attribute: &str, literal: &LitStr) -> syn::Result<()> {
     let name = literal.value();
     let fail = |message: String| Err(syn::Error::new(literal.span(), message));
     match attribute {
-        "command" if name.starts_with('/') => {
-            fail(format!("write the command without its slash: `{}`", name.trim_start_matches('/')))
-        }
-        "command" => {
-            let letters = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-            if letters && (1..=32).contains(&name.len()) {
-                return Ok(());
-            }
-            fail(format!("`{name}` can't be a command: 1 to 32 of a-z, 0-9 and _"))
+        "command" => template::check_name(literal),
+        "start" if name.len() > 64 || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') => {
+            fail(format!("no link can bring `{name}`: at most 64 of a-z, A-Z, 0-9, _ and -"))
         }
         "cron" if !name.starts_with('@') && name.split_ascii_whitespace().count() != 5 => {
             fail("five fields: minute, hour, day of the month, month, day of the week".to_owned())
@@ -318,55 +550,15 @@ fn check_name(attribute: &str, literal: &LitStr) -> syn::Result<()> {
             Some(meant) => fail(format!("unknown kind of update `{name}`: did you mean `{meant}`?")),
             None => Ok(()),
         },
+        "content" if !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_') => {
+            fail(format!("`{name}` can't be a field of a message: a-z, 0-9 and _"))
+        }
         "content" => match nearest(&name, &CONTENTS).filter(|_| !CONTENTS.contains(&name.as_str())) {
             Some(meant) => fail(format!("unknown content `{name}`: did you mean `{meant}`?")),
             None => Ok(()),
         },
         _ => Ok(()),
     }
-}
-
-/// The `Ctx` that the function takes by `&mut`.
-fn context_type(function: &ItemFn, data: Option<&Type>) -> syn::Result<Type> {
-    const CURE: &str = "a handler takes `ctx: &mut Ctx`, or `ctx: &mut Ctx<YourState>`, and nothing else";
-    let signature = &function.sig;
-    if let Some(keyword) = &signature.asyncness {
-        let message = "a handler is no `async fn`: the host lets others run while it waits";
-        return Err(syn::Error::new_spanned(keyword, message));
-    }
-    if !signature.generics.params.is_empty() {
-        return Err(syn::Error::new_spanned(&signature.generics, "a handler can't be generic"));
-    }
-    let mut inputs = signature.inputs.iter();
-    if let Some(data) = data
-        && inputs.next_back().is_none_or(|_| inputs.len() != 1)
-    {
-        let data = data.to_token_stream();
-        let message = format!("take the button's data, too: `fn {}(ctx: &mut Ctx, data: {data})`", signature.ident);
-        return Err(syn::Error::new(signature.paren_token.span.join(), message));
-    }
-    let (Some(FnArg::Typed(first)), None) = (inputs.next(), inputs.next()) else {
-        return Err(syn::Error::new(signature.paren_token.span.join(), CURE));
-    };
-    match &*first.ty {
-        Type::Reference(reference) if reference.mutability.is_some() && names_ctx(&reference.elem) => {
-            Ok((*reference.elem).clone())
-        }
-        other => Err(syn::Error::new_spanned(other, CURE)),
-    }
-}
-
-fn names_ctx(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Ctx"))
-}
-
-fn state_type(context: &Type) -> Option<Type> {
-    let Type::Path(path) = context else { return None };
-    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else { return None };
-    arguments.args.iter().find_map(|argument| match argument {
-        GenericArgument::Type(ty) => Some(ty.clone()),
-        _ => None,
-    })
 }
 
 /// `Form::Age` stands for all of that variant, whatever data it has.
@@ -395,7 +587,7 @@ fn state_names(pattern: &Pat) -> syn::Result<Vec<String>> {
 }
 
 /// The first line of a doc comment, without the full stop that a menu does not want.
-fn first_doc_line(attrs: &[Attribute]) -> Option<String> {
+pub(crate) fn first_doc_line(attrs: &[Attribute]) -> Option<String> {
     let doc = attrs.iter().filter(|attr| attr.path().is_ident("doc")).find_map(|attr| match &attr.meta {
         syn::Meta::NameValue(doc) => match &doc.value {
             Expr::Lit(ExprLit { lit: Lit::Str(line), .. }) => Some(line.value()),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Ident, Item, ItemMod, LitStr, Path, Token, Type, bracketed, parse_quote};
@@ -12,6 +12,7 @@ use crate::catalogs;
 use crate::handler::Handler;
 use crate::known::METHODS;
 use crate::names::{NO_KEY, nearest};
+use crate::signature::{Beside, Context};
 use crate::state::parse_key;
 
 pub(crate) fn expand(arguments: TokenStream, module: TokenStream) -> syn::Result<TokenStream> {
@@ -22,7 +23,7 @@ pub(crate) fn expand(arguments: TokenStream, module: TokenStream) -> syn::Result
         return Err(syn::Error::new_spanned(&module, message));
     };
     let mut handlers = Vec::new();
-    let mut migration = None;
+    let (mut migration, mut on_error, mut around) = (None, None, Vec::new());
     for item in items.iter_mut() {
         match item {
             Item::Fn(function) => {
@@ -34,6 +35,13 @@ pub(crate) fn expand(arguments: TokenStream, module: TokenStream) -> syn::Result
                             "one function migrates: match on `old.version` in it",
                         ));
                     }
+                }
+                if take_mark(function, "middleware") {
+                    around.push(Beside::new(function, MIDDLEWARE)?);
+                }
+                if take_mark(function, "on_error") && on_error.replace(Beside::new(function, ON_ERROR)?).is_some() {
+                    let message = "one function hears of errors: tell them apart in it";
+                    return Err(syn::Error::new_spanned(&function.sig, message));
                 }
                 handlers.extend(Handler::take(function)?);
             }
@@ -47,16 +55,18 @@ pub(crate) fn expand(arguments: TokenStream, module: TokenStream) -> syn::Result
         return Err(syn::Error::new_spanned(&module.ident, message));
     }
     // Stable: within one kind they stay as they are in the source.
-    handlers.sort_by_key(|handler| handler.rank);
+    handlers.sort_by_key(Handler::order);
     check_commands(&handlers)?;
-    let state = state_of(&handlers)?;
+    let beside: Vec<_> = around.iter().chain(&on_error).map(|beside| &beside.context).collect();
+    let state = state_of(&handlers, &beside)?;
     if settings.key.as_deref() == Some(NO_KEY)
-        && let Some(handler) = handlers.iter().find(|handler| handler.state_type.is_some())
+        && let Some(handler) = handlers.iter().find(|handler| handler.context.state.is_some())
     {
         let message = "with the key `none` there are no conversations, and no states: take `&mut Ctx` here";
-        return Err(syn::Error::new_spanned(&handler.context, message));
+        return Err(syn::Error::new_spanned(&handler.context.ty, message));
     }
-    let implementation = implement(&settings, &handlers, &state, migration.as_ref())?;
+    let beside = fields(&around, on_error.as_ref());
+    let implementation = implement(&settings, &handlers, &state, migration.as_ref(), &beside)?;
     items.insert(
         0,
         parse_quote!(
@@ -68,14 +78,39 @@ pub(crate) fn expand(arguments: TokenStream, module: TokenStream) -> syn::Result
     Ok(module.into_token_stream())
 }
 
+const MIDDLEWARE: &str = "a middleware is `fn(ctx: &mut Ctx, next: Next) -> Result<Handled, Error>`";
+const ON_ERROR: &str = "what hears of errors is `fn(ctx: &mut Ctx, error: Error) -> Handled`";
+
+/// Takes a mark off a function, if it has it.
+fn take_mark(function: &mut syn::ItemFn, mark: &str) -> bool {
+    let at = function.attrs.iter().position(|attr| attr.path().is_ident(mark));
+    at.map(|at| function.attrs.remove(at)).is_some()
+}
+
+/// What stands around the handlers, in the plugin's table.
+fn fields(around: &[Beside], on_error: Option<&Beside>) -> TokenStream {
+    let around = around.iter().map(|Beside { function, .. }| {
+        quote_spanned!(function.span()=> |ctx, next| ::botyard_sdk::Returned::returned(#function(ctx, next)))
+    });
+    let on_error = match on_error {
+        Some(Beside { function, .. }) => quote_spanned! {function.span()=>
+            ::core::option::Option::Some(|ctx, error| ::botyard_sdk::Returned::returned(#function(ctx, error)))
+        },
+        None => quote!(::core::option::Option::None),
+    };
+    quote!(around: &[#(#around),*], on_error: #on_error,)
+}
+
 fn implement(
     settings: &Settings,
     handlers: &[Handler],
     state: &Type,
     migration: Option<&Ident>,
+    beside: &TokenStream,
 ) -> syn::Result<TokenStream> {
-    let routes = handlers.iter().map(|handler| handler.route(state)).collect::<syn::Result<Vec<_>>>()?;
+    // First, since it says where the catalogs are.
     let text = settings.text(handlers)?;
+    let routes = handlers.iter().map(|handler| handler.route(state)).collect::<syn::Result<Vec<_>>>()?;
     let migrate = match migration {
         Some(function) => quote!(::core::option::Option::Some(#function)),
         None => quote!(::core::option::Option::None),
@@ -90,6 +125,7 @@ fn implement(
             const TABLE: ::botyard_sdk::__private::Table<#state> = ::botyard_sdk::__private::Table {
                 text: #text,
                 routes: &[#(#routes),*],
+                #beside
                 migrate: #migrate,
             };
         }
@@ -171,8 +207,8 @@ impl Settings {
             None => quote!(::core::option::Option::None),
         };
         let menu: Vec<_> = handlers.iter().flat_map(Handler::menu).collect();
-        let menu = menu.iter().map(|(name, help)| quote!((#name, #help)));
-        let catalogs = catalogs::table(self.catalogs.as_ref())?;
+        let catalogs = catalogs::table(self.catalogs.as_ref(), menu.iter().map(|(name, help, _)| (name, help)))?;
+        let menu = menu.iter().map(|(name, help, menus)| quote!((#name, #help, &[#(#menus),*])));
         let methods = match &self.methods {
             Some(methods) => quote!(&[#(#methods),*]),
             None => quote!(&["*"]),
@@ -228,19 +264,20 @@ fn list<T: Parse>(meta: &syn::meta::ParseNestedMeta<'_>) -> syn::Result<Vec<T>> 
     Ok(Punctuated::<T, Token![,]>::parse_terminated(&list)?.into_iter().collect())
 }
 
-/// The one state type of all handlers.
-fn state_of(handlers: &[Handler]) -> syn::Result<Type> {
-    let named = handlers.iter().find_map(|handler| handler.state_type.as_ref());
+/// The one state type of all functions that take a context.
+fn state_of(handlers: &[Handler], beside: &[&Context]) -> syn::Result<Type> {
+    let contexts: Vec<_> = handlers.iter().map(|handler| &handler.context).chain(beside.iter().copied()).collect();
+    let named = contexts.iter().find_map(|context| context.state.as_ref());
     let state = named.cloned().unwrap_or_else(|| parse_quote!(::botyard_sdk::NoState));
+    if let (Some(at), None) = (handlers.iter().find_map(Handler::needs_state), named) {
+        return Err(syn::Error::new(at, "to tell states apart, handlers take `ctx: &mut Ctx<YourState>`"));
+    }
     let wanted = state.to_token_stream().to_string();
-    for handler in handlers {
-        if let (Some(at), None) = (handler.needs_state(), named) {
-            return Err(syn::Error::new(at, "to tell states apart, handlers take `ctx: &mut Ctx<YourState>`"));
-        }
-        let own = handler.state_type.as_ref().map(|own| own.to_token_stream().to_string());
+    for context in contexts {
+        let own = context.state.as_ref().map(|own| own.to_token_stream().to_string());
         if named.is_some() && own.as_ref() != Some(&wanted) {
             let message = format!("the other handlers of this plugin take `&mut Ctx<{wanted}>`: take the same here");
-            return Err(syn::Error::new_spanned(&handler.context, message));
+            return Err(syn::Error::new_spanned(&context.ty, message));
         }
     }
     Ok(state)
@@ -294,10 +331,40 @@ mod tests {
             ("mod m { #[command(\"a\", hepl = \"x\")] fn f(ctx: &mut Ctx) {} }", "unknown argument `hepl`"),
             ("mod m { #[text] fn f() {} }", "a handler takes `ctx: &mut Ctx`"),
             ("mod m { #[text] fn f(ctx: &Ctx) {} }", "a handler takes `ctx: &mut Ctx`"),
-            ("mod m { #[text] fn f(ctx: &mut Ctx, name: String) {} }", "and nothing else"),
+            ("mod m { #[text] fn f(ctx: &mut Ctx, name: &str) {} }", "`String` for `&str`"),
+            ("mod m { #[command(\"a {x}\")] fn f(ctx: &mut Ctx) {} }", "add a parameter `x: …`"),
+            ("mod m { #[command(\"a {x} y\")] fn f(ctx: &mut Ctx, x: u8) {} }", "`y` is no argument"),
+            ("mod m { #[command(\"A {x}\")] fn f(ctx: &mut Ctx, x: u8) {} }", "1 to 32 of a-z"),
+            ("mod m { #[command(Cmd, hidden)] fn f(ctx: &mut Ctx, cmd: Cmd) {} }", "stand at its variants"),
+            ("mod m { #[command(observe)] fn f(ctx: &mut Ctx) {} }", "name the command"),
+            ("mod m { #[start(\"a b\")] fn f(ctx: &mut Ctx) {} }", "no link can bring `a b`"),
+            ("mod m { #[start(\"a\", \"b\")] fn f(ctx: &mut Ctx) {} }", "one beginning"),
+            ("mod m { #[message(\"x\")] fn f(ctx: &mut Ctx) {} }", "chosen by a filter"),
+            ("mod m { #[text(hidden)] fn f(ctx: &mut Ctx) {} }", "only commands are in a menu"),
+            ("mod m { #[timer(\"x\", filter = private())] fn f(ctx: &mut Ctx) {} }", "only updates can be filtered"),
+            ("mod m { #[every(\"1m\", check = x)] fn f(ctx: &mut Ctx) {} }", "only updates can be checked"),
+            ("mod m { #[middleware] fn f(ctx: &mut Ctx) {} #[text] fn g(ctx: &mut Ctx) {} }", "next: Next"),
+            ("mod m { #[on_error] fn f(ctx: &mut Ctx) {} #[text] fn g(ctx: &mut Ctx) {} }", "error: Error"),
+            (
+                "mod m { #[on_error] fn f(ctx: &mut Ctx, e: Error) {} #[text] fn g(ctx: &mut Ctx<S>) {} }",
+                "take `&mut Ctx<S>`: take the same here",
+            ),
+            (
+                "mod m { #[on_error] fn f(ctx: &mut Ctx, e: Error) {} #[on_error] fn g(ctx: &mut Ctx, e: Error) {} }",
+                "one function hears of errors",
+            ),
+            (
+                "mod m { #[on_eror] fn f(ctx: &mut Ctx, e: Error) {} #[text] fn g(ctx: &mut Ctx) {} }",
+                "did you mean `on_error`?",
+            ),
             ("mod m { #[text] async fn f(ctx: &mut Ctx) {} }", "no `async fn`"),
             ("mod m { #[text] fn f<T>(ctx: &mut Ctx) {} }", "can't be generic"),
             ("mod m { #[text(help = \"x\")] fn f(ctx: &mut Ctx) {} }", "only commands take `help`"),
+            ("mod m { #[text(menu = \"groups\")] fn f(ctx: &mut Ctx) {} }", "only commands take `help` and `menu`"),
+            ("mod m { #[command(\"a\", menu = \"group\")] fn f(ctx: &mut Ctx) {} }", "did you mean `groups`?"),
+            ("mod m { #[command(\"a\", menu = [])] fn f(ctx: &mut Ctx) {} }", "one of"),
+            ("mod m { #[button] fn f(ctx: &mut Ctx) {} }", "by its key in the catalogs"),
+            ("mod m { #[button(\"menu.order\")] fn f(ctx: &mut Ctx) {} }", "has no catalogs"),
             ("mod m { #[on(\"mesage\")] fn f(ctx: &mut Ctx) {} }", "did you mean `message`?"),
             ("mod m { #[on] fn f(ctx: &mut Ctx) {} }", "name the kind of update"),
             ("mod m { #[content] fn f(ctx: &mut Ctx) {} }", "name what the message is made of"),

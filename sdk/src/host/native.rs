@@ -2,12 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bindings::botyard::broadcast::broadcasts::{self as broadcast, BroadcastError};
 use crate::bindings::botyard::files::files::Info;
 use crate::bindings::botyard::http::client as http;
-use crate::bindings::botyard::i18n::catalogs::Value as Argument;
+use crate::bindings::botyard::i18n::catalogs::{Markup, Value as Argument};
+use crate::bindings::botyard::i18n::languages::Whose;
 use crate::bindings::botyard::jobs::jobs::{JobError, Options as JobOptions, Report as JobReport};
 use crate::bindings::botyard::log::log::Level;
 use crate::bindings::botyard::schedule::timers::{Entry, Misfire, Owner, Rule};
@@ -48,6 +50,10 @@ pub(crate) struct World {
     /// Files that it can fetch, by `file_id`.
     pub(crate) at_telegram: BTreeMap<String, (String, Vec<u8>)>,
     pub(crate) fetched: Vec<Vec<u8>>,
+    pub(crate) catalogs: Arc<botyard_catalogs::Catalogs>,
+    /// What users (false) and chats (true) have chosen.
+    pub(crate) languages: BTreeMap<(bool, i64), String>,
+    pub(crate) here: Here,
 }
 
 /// A file that the plugin made.
@@ -325,9 +331,75 @@ pub(crate) fn scan(scope: Scope, prefix: &str, after: Option<&str>, limit: u32) 
     })
 }
 
-/// There are no catalogs natively: every text is the fallback in the call.
-pub(crate) fn translate(_locale: &str, _key: &str, _args: &[(String, Argument)]) -> Option<String> {
-    None
+pub(crate) fn translate(locale: &str, key: &str, args: &[(String, Argument)]) -> Option<String> {
+    translate_markup(locale, key, args, Markup::Plain)
+}
+
+pub(crate) fn translate_markup(locale: &str, key: &str, args: &[(String, Argument)], markup: Markup) -> Option<String> {
+    let value = |value: &Argument| match value {
+        Argument::Text(text) => botyard_catalogs::Value::Text(text.clone()),
+        Argument::Integer(number) => botyard_catalogs::Value::Integer(*number),
+        Argument::Number(number) => botyard_catalogs::Value::Number(*number),
+    };
+    let args: Vec<_> = args.iter().map(|(name, argument)| (name.clone(), value(argument))).collect();
+    let markup = match markup {
+        Markup::Plain => botyard_catalogs::Markup::Plain,
+        Markup::Html => botyard_catalogs::Markup::Html,
+        Markup::MarkdownV2 => botyard_catalogs::Markup::MarkdownV2,
+    };
+    with(|world| world.catalogs.translate(locale, key, &args, markup))
+}
+
+pub(crate) fn catalogs_available() -> Vec<String> {
+    with(|world| world.catalogs.locales().collect())
+}
+
+pub(crate) fn language_chosen(whose: Whose) -> Option<String> {
+    with(|world| world.languages.get(&world.here.whose(whose)?).cloned())
+}
+
+pub(crate) fn language_of_user(user: i64) -> Option<String> {
+    with(|world| world.languages.get(&(false, user)).cloned())
+}
+
+pub(crate) fn language_choose(whose: Whose, locale: Option<&str>) -> Result<String, String> {
+    with(|world| {
+        let of = world.here.whose(whose).ok_or("the event has none whose language it could be")?;
+        match locale {
+            Some(locale) => {
+                let locale = botyard_catalogs::normal_locale(locale);
+                world.languages.insert(of, locale.ok_or("that is no language tag such as `en` or `pt-BR`")?);
+            }
+            None => drop(world.languages.remove(&of)),
+        }
+        Ok(world.spoken())
+    })
+}
+
+impl World {
+    /// The language of the run, as the host would choose it.
+    pub(crate) fn spoken(&self) -> String {
+        let chosen = |whose| self.languages.get(&self.here.whose(whose)?);
+        chosen(Whose::User).or_else(|| chosen(Whose::Chat)).unwrap_or(&self.here.told).clone()
+    }
+}
+
+/// Who and where an event is of.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Here {
+    pub(crate) user: Option<i64>,
+    pub(crate) chat: Option<i64>,
+    /// The user's language as Telegram tells it.
+    pub(crate) told: String,
+}
+
+impl Here {
+    fn whose(&self, whose: Whose) -> Option<(bool, i64)> {
+        match whose {
+            Whose::User => Some((false, self.user?)),
+            Whose::Chat => Some((true, self.chat?)),
+        }
+    }
 }
 
 pub(crate) fn timer_after(name: &str, delay_ms: u64, payload: &[u8]) -> Result<u64, String> {

@@ -232,6 +232,15 @@ fn one_update_shows_all_that_would_come_of_it() {
     );
 }
 
+/// What is said of a text and one plugin, with these keys in its section.
+fn routes_of(folder: &Path, name: &str, keys: &str) -> String {
+    let wasm = if name == "echo" { plugin(name) } else { guest(name) };
+    let config = format!("[bot]\ntoken = {{ env = \"NO_TOKEN\" }}\n[plugins.{name}]\npath = {wasm:?}\n{keys}\n");
+    fs::write(folder.join("bot.toml"), config).expect("writable");
+    let text = update(folder, "hello");
+    run(folder, &["routes", &text]).all
+}
+
 #[test]
 fn routes_say_who_is_asked_and_why_others_are_not() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -247,6 +256,15 @@ fn routes_say_who_is_asked_and_why_others_are_not() {
     assert!(said.contains("no conversation is open"), "{said}");
     let said = routes(&[&text, "--state", "form:name"]);
     assert!(said.contains("form: 1. is asked") && said.contains("echo: 2. is asked"), "{said}");
+
+    let filters = routes_of(folder.path(), "routes", "");
+    assert!(filters.contains("/start, if args_begin(\"ref-\")"), "{filters}");
+    let granted = routes_of(folder.path(), "echo", "grants = { kinds = [\"edited_message\"] }");
+    assert!(granted.contains("echo: is not asked: `message` is not in `grants.kinds` of [plugins.echo]"), "{granted}");
+    let granted = routes_of(folder.path(), "echo", &format!("grants = {{ chats = [\"group\", {ALICE}] }}"));
+    assert!(granted.contains("echo: 1. is asked"), "{granted}");
+    let granted = routes_of(folder.path(), "echo", "grants = { chats = [\"group\"] }");
+    assert!(granted.contains("echo: is not asked: its chat is not in `grants.chats`"), "{granted}");
 }
 
 #[test]

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use botyard::simulator::{ALICE, BOTIR};
-use botyard_tests::{Host, guest, host_program};
+use botyard::simulator::{ALICE, BOTIR, CHIARA};
+use botyard_tests::{Host, guest, host_program, plugin};
 use serde_json::Value;
 
 use super::operator::botyard;
 use super::support::{ask, builder, next, simulator};
 
 /// Begins to record; the file has its first line when it listens.
-fn record(host: &Host, file: &Path, more: &[&str]) -> Child {
+async fn record(host: &Host, file: &Path, more: &[&str]) -> Child {
     let recording = Command::new(host_program())
         .args(["record", "--out"])
         .arg(file)
@@ -27,7 +27,7 @@ fn record(host: &Host, file: &Path, more: &[&str]) -> Child {
     let deadline = Instant::now() + Duration::from_secs(60);
     while std::fs::metadata(file).map_or(0, |file| file.len()) == 0 {
         assert!(Instant::now() < deadline, "nothing is recorded");
-        std::thread::sleep(Duration::from_millis(20));
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     recording
 }
@@ -47,7 +47,7 @@ async fn a_recording_is_played_again_and_shows_what_another_build_does() {
         .start();
     assert_eq!(ask(&simulator, ALICE, "/step").await, "1: step 1");
     let file = host.folder().join("all.jsonl");
-    let mut recording = record(&host, &file, &["--runs", "4"]);
+    let mut recording = record(&host, &file, &["--runs", "4"]).await;
     for (chat, text, answer) in [
         (ALICE, "/step", "1: step 2"),
         (BOTIR, "the key is hush-hush-secret", "1: the key is hush-hush-secret"),
@@ -102,11 +102,37 @@ async fn a_recording_is_played_again_and_shows_what_another_build_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn chosen_languages_and_answered_failures_are_played_again() {
+    let simulator = simulator().await;
+    let host = builder(&simulator)
+        .plugin("routes", &guest("routes"), "")
+        .plugin("speaks", &guest("speaks"), "priority = 1")
+        .start();
+    let file = host.folder().join("all.jsonl");
+    let mut recording = record(&host, &file, &["--runs", "3"]).await;
+    assert_eq!(ask(&simulator, ALICE, "/chat ru").await, "ru 1 one");
+    assert_eq!(ask(&simulator, ALICE, "/who").await, "ru 3 few");
+    assert_eq!(ask(&simulator, ALICE, "never").await, "Sorry (1): it can't be done");
+    assert!(recording.wait().expect("it ends").success());
+
+    let all = notes(&file);
+    assert_eq!(all[0]["effects"]["languages"][0]["after"], "ru", "{}", all[0]);
+    assert_eq!(all[2]["verdict"], "done", "one run of both: {}", all[2]);
+    assert!(all[2]["recovered"].as_str().is_some_and(|why| why.contains("can't be done")), "{}", all[2]);
+    assert_eq!(all[2]["effects"]["calls"].as_array().map(Vec::len), Some(1), "{}", all[2]);
+    for plugin in ["speaks", "routes"] {
+        let (path, wasm) = (file.display().to_string(), guest(plugin).display().to_string());
+        let (code, out, errors) = botyard(&host, &["replay", &path, "--against", &wasm, "--plugin", plugin]);
+        assert!(code == Some(0) && out.contains("all as recorded"), "{out}{errors}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_recording_ends_with_the_host_and_a_broken_one_is_refused() {
     let simulator = simulator().await;
     let mut host = builder(&simulator).plugin("calls", &guest("calls"), "").start();
     let file = host.folder().join("calls.jsonl");
-    let mut recording = record(&host, &file, &["--plugin", "calls"]);
+    let mut recording = record(&host, &file, &["--plugin", "calls"]).await;
     assert_eq!(ask(&simulator, ALICE, "/me").await, "I am botyard_bot");
     let path = file.display().to_string();
     let (code, _, errors) = botyard(&host, &["record", "--out", &path]);
@@ -131,11 +157,17 @@ async fn a_recording_ends_with_the_host_and_a_broken_one_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn jobs_and_timers_are_played_again_as_well() {
+async fn jobs_timers_and_buttons_are_played_again_as_well() {
     let simulator = simulator().await;
-    let host = builder(&simulator).plugin("jobs", &guest("jobs"), "").plugin("timers", &guest("timers"), "").start();
+    let host = builder(&simulator)
+        .plugin("jobs", &guest("jobs"), "")
+        .plugin("timers", &guest("timers"), "")
+        .plugin("menu", &plugin("menu"), "")
+        .start();
     let file = host.folder().join("jobs.jsonl");
-    let mut recording = record(&host, &file, &["--runs", "4"]);
+    let mut recording = record(&host, &file, &["--runs", "6"]).await;
+    assert_eq!(ask(&simulator, CHIARA, "/menu").await, "What would you like?");
+    simulator.user_presses(CHIARA, CHIARA, None, "Drinks").expect("the button is there");
     let before = simulator.delivered(ALICE);
     assert_eq!(ask(&simulator, ALICE, "/work 1 tea").await, "queued");
     assert_eq!(next(&simulator, ALICE, before + 1).await, "tea: 1");
@@ -143,13 +175,16 @@ async fn jobs_and_timers_are_played_again_as_well() {
     assert!(recording.wait().expect("it ends").success());
     let all = notes(&file);
     let named = |kind: &str| all.iter().filter(|note| note["what"][kind].is_object()).count();
-    assert_eq!((named("update"), named("job"), named("timer")), (2, 1, 1), "{all:?}");
+    assert_eq!((named("update"), named("job"), named("timer")), (4, 1, 1), "{all:?}");
+    let rows = all.iter().flat_map(|note| note["before"].as_array().expect("a list"));
+    let seals = rows.filter(|row| row["other"]["key"].as_str().is_some_and(|key| key.starts_with("53")));
+    assert_eq!(seals.count(), 0, "what buttons are sealed with is a secret");
     let queued = all.iter().find_map(|note| note["effects"]["jobs"][0]["payload"].as_array()).expect("a job is queued");
     assert_eq!(queued[1], "tea");
 
     let path = file.display().to_string();
-    for plugin in ["jobs", "timers"] {
-        let wasm = guest(plugin).display().to_string();
+    for (plugin, wasm) in [("jobs", guest("jobs")), ("timers", guest("timers")), ("menu", plugin("menu"))] {
+        let wasm = wasm.display().to_string();
         let (code, out, errors) = botyard(&host, &["replay", &path, "--against", &wasm, "--plugin", plugin]);
         assert!(code == Some(0) && out.contains(&format!("2 runs of {plugin}, all as recorded")), "{out}{errors}");
     }

@@ -54,7 +54,7 @@ async fn nothing_is_left_of_somebody_who_is_erased_and_everything_of_the_others(
         .collect();
     kinds.sort_unstable();
     kinds.dedup();
-    assert_eq!(kinds, ["chat", "dead", "expiry", "job", "state", "timer", "value"], "{given}");
+    assert_eq!(kinds, ["chat", "dead", "expiry", "job", "language", "state", "timer", "value"], "{given}");
     assert!(!given.contains(&BOTIR.to_string()));
 
     let counted = json(&host, &["state", "erase", "--user", &alice, "--dry-run"]);

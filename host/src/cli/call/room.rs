@@ -85,7 +85,7 @@ impl Room {
         let sender = Sender::new(store.clone(), client, bot, chats, UNLIMITED, Some(files));
         let settings = Settings {
             concurrency: 1,
-            max_attempts: 1,
+            max_attempts: config.dispatch.max_attempts,
             jobs: 1,
             default_locale: config.i18n.default_locale.clone(),
             grace: Duration::ZERO,

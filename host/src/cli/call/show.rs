@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::cli::capture::Line;
 use crate::cli::table::clean;
-use crate::dispatch::{Broadcast, Call, Change, Effects, Job, Note, Rehearsal, Routes, Said, Timer, describe};
+use crate::dispatch::{Broadcast, Call, Change, Effects, Job, Note, Rehearsal, Routes, Said, Timer};
 use crate::plugin::{Answer, Asked};
 
 /// See the module.
@@ -24,7 +24,7 @@ pub(in crate::cli) struct Run {
     plugin: String,
     version: String,
     observes: bool,
-    /// `took it`, `passed`, or why it failed.
+    /// `took it` (and how), `passed`, or why it failed.
     verdict: String,
     /// The filters that let the event through.
     filters: Vec<String>,
@@ -42,10 +42,10 @@ impl Shown {
             let matched = note.matched.iter().filter_map(|place| filters.get(usize::try_from(*place).ok()?));
             Run {
                 plugin: note.plugin.to_string(),
+                verdict: said(&note),
                 version: note.version,
                 observes: note.observes,
-                verdict: said(&note.verdict).to_owned(),
-                filters: matched.map(describe).collect(),
+                filters: matched.map(ToString::to_string).collect(),
                 cpu_ms: note.cpu as f64 / 1000.0,
                 asked: note.asked,
                 effects: note.effects,
@@ -73,11 +73,12 @@ impl Shown {
     }
 }
 
-pub(in crate::cli) fn said(verdict: &Said) -> &str {
-    match verdict {
-        Said::Done => "took it",
-        Said::Passed => "passed",
-        Said::Failed(why) => why,
+pub(in crate::cli) fn said(note: &Note) -> String {
+    match (&note.verdict, &note.recovered) {
+        (Said::Done, None) => "took it".to_owned(),
+        (Said::Done, Some(why)) => format!("took it in its `#[on_error]`, after {why}"),
+        (Said::Passed, _) => "passed".to_owned(),
+        (Said::Failed(why), _) => why.clone(),
     }
 }
 
@@ -119,6 +120,7 @@ pub(in crate::cli) fn effect_lines(effects: &Effects, before: bool) -> impl Iter
         format!("state  {scope}{}", change(one))
     });
     let values = effects.values.iter().map(|one| format!("value  {} {:?}: {}", one.scope, one.key, change(one)));
+    let languages = effects.languages.iter().map(|one| format!("language  {}: {}", one.scope, change(one)));
     let timers = effects.timers.iter().map(|Timer { name, cancelled, seconds, repeats, payload }| {
         let repeats = repeats.as_ref().map(|rule| format!(", {rule}")).unwrap_or_default();
         let when = if *cancelled { "cancelled, was due" } else { "due" };
@@ -137,5 +139,13 @@ pub(in crate::cli) fn effect_lines(effects: &Effects, before: bool) -> impl Iter
         let to = recipients.map_or_else(|| "all known chats".to_owned(), |n| format!("{n} chats"));
         format!("broadcast  {name:?} to {to}: {method} {params}")
     });
-    calls.chain(states).chain(values).chain(timers).chain(jobs).chain(broadcasts).collect::<Vec<_>>().into_iter()
+    calls
+        .chain(states)
+        .chain(values)
+        .chain(languages)
+        .chain(timers)
+        .chain(jobs)
+        .chain(broadcasts)
+        .collect::<Vec<_>>()
+        .into_iter()
 }

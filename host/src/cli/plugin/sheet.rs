@@ -26,6 +26,8 @@ pub(super) struct Sheet {
     state_version: u32,
     /// Names of the timers that the host keeps for it.
     recurs: Vec<String>,
+    /// Its filters, in words.
+    answers_to: Vec<String>,
     /// Sees events that others take.
     observes: bool,
     /// With their versions.
@@ -81,6 +83,7 @@ impl Sheet {
             key: manifest.key.to_string(),
             state_version: manifest.state_version,
             recurs: manifest.schedules.iter().map(|schedule| schedule.name.clone()).collect(),
+            answers_to: manifest.filters.iter().map(ToString::to_string).collect(),
             observes: manifest.filters.iter().any(|filter| filter.observe),
             interfaces: plugin.interfaces.clone(),
             rights: plugin.rights.clone(),
@@ -119,6 +122,9 @@ impl Sheet {
                 _ => joined(&self.rights.kinds),
             },
         );
+        for (index, filter) in self.answers_to.iter().enumerate() {
+            line(if index == 0 { "answers to" } else { "" }, filter);
+        }
         line("requests to", &joined(&self.rights.http));
         line("recurs", &joined(&self.recurs));
         if self.observes {
@@ -147,6 +153,7 @@ fn meaning(interface: &str) -> &'static str {
         "botyard:schedule/timers" => ": sets timers",
         "botyard:files/files" => ": makes files, and fetches those of people",
         "botyard:telegram/chats" => ": is told what the host knows of chats",
+        "botyard:i18n/languages" => ": keeps the languages that people choose, for all plugins",
         "botyard:storage/key-value" => ": keeps values",
         "botyard:fsm/conversation" => ": keeps states of conversations",
         _ => "",

@@ -52,7 +52,7 @@ pub(super) fn difference(old: &Note, new: Option<&Note>) -> Option<Difference> {
 
 /// All that a run did, in lines. What was before is the same for both.
 fn deeds(note: &Note) -> Vec<String> {
-    let verdict = (note.verdict != Said::Done).then(|| said(&note.verdict).to_owned());
+    let verdict = (note.verdict != Said::Done || note.recovered.is_some()).then(|| said(note));
     let asked = note.asked.iter().map(|asked| format!("asked  {}", question(asked)));
     verdict.into_iter().chain(asked).chain(effect_lines(&note.effects, false)).collect()
 }

@@ -18,7 +18,7 @@ use crate::domain::BotId;
 use crate::simulator::{Simulator, SimulatorSettings};
 use crate::store::rows::broadcast::{self, ProgressRow, State, WishRow};
 use crate::store::rows::dead::{self, DeadRow};
-use crate::store::rows::{expiry, inbox, outbox, prefix_end, timer};
+use crate::store::rows::{expiry, inbox, job, outbox, prefix_end, timer};
 use crate::store::{self, Store};
 
 /// Between two looks at whether everything is done.
@@ -117,8 +117,16 @@ impl Stage {
             && end.is_none_or(|due| due > unix_millis())
             && self.simulator.waiting_updates() == 0
             && first(inbox::bot_prefix(self.bot))?.is_none()
+            && !self.works()?
             && !self.broadcasts()?
             && first(outbox::bot_prefix(self.bot))?.is_none())
+    }
+
+    /// Whether a job's time has come.
+    fn works(&self) -> Result<bool, store::Error> {
+        let jobs = self.store.scan_prefix(&job::bot_prefix(self.bot), usize::MAX)?;
+        let is_due = |row: &[u8]| job::HeadRow::decode(row).is_ok_and(|head| head.due <= unix_millis());
+        Ok(jobs.iter().any(|(key, row)| job::parse_head(key).is_some() && is_due(row)))
     }
 
     /// Whether one is on its way.

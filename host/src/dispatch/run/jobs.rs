@@ -12,14 +12,17 @@ use tokio::time::Instant;
 
 use super::super::claims::{Run, SLACK};
 use super::super::jobs::Turn;
+use super::super::recover::Told;
 use super::super::routes::Version;
+use super::super::trace;
 use super::{Context, Failure, Head, millis, seed};
 use crate::backoff;
 use crate::clock::unix_millis;
-use crate::plugin::{self, Invocation, Verdict};
+use crate::plugin::{self, Invocation, RunReport, Verdict};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::StoredEvent;
 use crate::store::rows::job::{self, HeadRow, TurnRow};
+use crate::store::rows::language::Listener;
 use crate::store::{self, Commit, CommitError, Op, Read, Tx};
 
 /// When a job is looked at again whose plugin can't take it just now.
@@ -104,6 +107,8 @@ impl Context {
                 journal: self.journal(turn.number, false),
                 on_trial: version.is_on_trial(),
                 tape: self.tape(&plugin.name, false),
+                failed: None,
+                listener: Listener::of_conversation(conversation.user, conversation.chat, self.default_locale.clone()),
                 matched: Vec::new(),
                 event: plugin::Event::Job(plugin::Job {
                     id: turn.id,
@@ -113,30 +118,24 @@ impl Context {
                 }),
             };
             // How its jobs do says nothing of how a plugin does at its events: neither trials nor rests count them.
-            let began = Instant::now();
-            let run = Run {
-                plugin: plugin.name.clone(),
-                version: plugin.version.to_string(),
-                conversation,
-                began,
-                due: began + plugin.limits().jobs.budget.time,
+            let seen = trace::before(&self.traces, &version.plugin, &invocation, &tx);
+            let before = self.before(&invocation, &tx);
+            let report = match self.run_once(turn, version, &invocation, tx).await {
+                Ok(report) => report,
+                Err(hung) => return Ok(Err(hung)),
             };
-            let begun = tx.savepoint();
-            let report = plugin.run(&invocation, tx, self.outbound.clone());
-            // Its own deadline comes first; this one is for a host that hangs.
-            let Ok(report) = tokio::time::timeout_at(run.due + SLACK, report).await else {
-                metrics::counter!("botyard_watchdog_total", "outcome" => "ended").increment(1);
-                tracing::error!(
-                    plugin = %plugin.name, job = turn.id, "a job hangs far beyond its time limit, and is ended"
-                );
-                return Ok(Err(Failure::hung(Some(run))));
-            };
-            self.take_note(&mut invocation, plugin, false, begun, &report);
             if report.calls > 0 {
                 self.keep_journal(turn.number, false, invocation.journal.clone());
             }
-            metrics::histogram!("botyard_job_cpu_seconds", "plugin" => plugin.name.to_string())
-                .record(report.cpu.as_secs_f64());
+            let (report, answered) = match Told::of(version, &invocation, report, self.max_attempts) {
+                Ok((told, tx)) => match self.run_once(turn, version, &told.invocation, tx).await {
+                    Ok(second) => told.settle(version, second),
+                    Err(hung) => return Ok(Err(hung)),
+                },
+                Err(report) => (*report, None),
+            };
+            trace::note(&self.traces, seen, &version.plugin, &invocation, false, &report);
+            self.take_note(&mut invocation, version, false, before, &report, answered);
             match report.result {
                 Ok(Verdict::Done) => {}
                 Ok(Verdict::Pass) => {
@@ -169,6 +168,34 @@ impl Context {
                 Err(CommitError::Store(error)) => return Err(error),
             }
         }
+    }
+
+    /// One run of it; or that it hangs.
+    async fn run_once(
+        &self,
+        turn: &Turn,
+        version: &Version,
+        invocation: &Invocation,
+        tx: Tx,
+    ) -> Result<RunReport, Failure> {
+        let (plugin, began) = (&version.plugin, Instant::now());
+        let run = Run {
+            plugin: plugin.name.clone(),
+            version: plugin.version.to_string(),
+            conversation: invocation.conversation,
+            began,
+            due: began + plugin.limits().jobs.budget.time,
+        };
+        let report = plugin.run(invocation, tx, self.outbound.clone());
+        // Its own deadline comes first; this one is for a host that hangs.
+        let Ok(report) = tokio::time::timeout_at(run.due + SLACK, report).await else {
+            metrics::counter!("botyard_watchdog_total", "outcome" => "ended").increment(1);
+            tracing::error!(plugin = %plugin.name, job = turn.id, "a job hangs far beyond its time limit, and is ended");
+            return Err(Failure::hung(Some(run)));
+        };
+        metrics::histogram!("botyard_job_cpu_seconds", "plugin" => plugin.name.to_string())
+            .record(report.cpu.as_secs_f64());
+        Ok(report)
     }
 
     /// Counts the attempt, or sets the job aside. `seen` is its head as it stands in the store.

@@ -30,6 +30,9 @@ impl wit::Host for Host {
         }
         let row =
             StateRow { name: state.name, version: state.version, expires: run.expiry(ttl_seconds), bytes: state.bytes };
+        if row.expires != 0 && self.context.tells_expired {
+            run.remember_language()?;
+        }
         put_state(run, &self.context, &row);
         Ok(Ok(()))
     }

@@ -56,6 +56,7 @@ impl wit::Host for Host {
             let waiting = limits.jobs.waiting;
             return Ok(Err(Full(format!("{waiting} jobs wait already (`jobs.waiting`)"))));
         }
+        run.remember_language()?;
         let due = if options.delay_ms == 0 { 0 } else { run.now.saturating_add(options.delay_ms) };
         let head = HeadRow {
             name,

@@ -132,6 +132,7 @@ impl Host {
         if let Err(problem) = check_name(&name).and_then(|()| run.charge_effect(size)) {
             return Ok(Err(problem));
         }
+        run.remember_language()?;
         let plugin = &self.context.name;
         let (conversation, lane) = match owner {
             wit::Owner::Conversation => (run.conversation, run.lane),

@@ -80,6 +80,8 @@ impl Bench {
             journal: Journal::default(),
             on_trial: false,
             tape: None,
+            failed: None,
+            listener: Listener::default(),
         };
         let meter = Arc::new(Meter::new(Duration::from_secs(1)));
         Host::running(Arc::new(context), meter, HttpClient::new([]), &invocation, tx, outbound)

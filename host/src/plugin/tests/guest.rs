@@ -206,7 +206,7 @@ impl Guest<'_> {
             self.catalogs.len() as u32,
             methods,
             self.methods.len() as u32,
-            // Neither servers nor schedules, and no word of expired states.
+            // Neither servers nor schedules, and no word of expired states or failed runs.
             0,
             0,
             0,

@@ -131,7 +131,7 @@ fn the_operators_words_come_before_the_plugins() {
         Guest { catalogs: &[("en", "hi = Hi\nbye = Bye"), ("uz", "hi = Salom")], ..Default::default() },
         Settings { locales_dir: Some(locales), ..settings() },
     );
-    let text = |locale, key| plugin.translate(locale, key, vec![]).unwrap();
+    let text = |locale, key| plugin.translate(locale, key, &[]).unwrap();
     assert_eq!(
         (text("en", "hi"), text("uz", "hi"), text("uz", "bye")),
         ("Good day".into(), "Salom".into(), "Bye".into())

@@ -1,4 +1,4 @@
-//! The menu of commands as Telegram was last told of it: `l bot`.
+//! The menus of commands as Telegram was last told of them: `l bot`.
 
 use super::{BotId, Deserialize, Serialize, Unreadable, decode, encode, prefix};
 
@@ -7,8 +7,19 @@ const KIND: u8 = b'l';
 /// What Telegram was told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MenuRow {
-    /// A list for each language, the one for everybody else under the empty text: the commands and what they are good for.
-    pub lists: Vec<(String, Vec<(String, String)>)>,
+    /// The lists.
+    pub lists: Vec<MenuList>,
+}
+
+/// One list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MenuList {
+    /// The type of its scope, as the Bot API names it; empty for everybody's.
+    pub scope: String,
+    /// A language code; empty for everybody else's.
+    pub language: String,
+    /// The commands and what they are good for.
+    pub commands: Vec<(String, String)>,
 }
 
 impl MenuRow {

@@ -1,7 +1,11 @@
 help-menu = Show the menu
 question = What would you like?
-about-button = About
-about = I am a bot with a menu.
+drinks = Drinks
+drinks-page = Hot or strong?
+tea = Tea
+coffee = Coffee
+picked-tea = Tea, a good choice.
+picked-coffee = Coffee, strong and black.
 back = Back
 close = Close
 closed = Closed.

@@ -1,41 +1,48 @@
-//! A menu of buttons that edits its own message.
+//! A menu of two levels that edits its own message.
 //!
-//! Every button carries its meaning in its callback data, so no state is needed: an old menu still works after a
-//! restart, and several can be open at once.
+//! Where a button leads, and what it stands for, is on the button, so no state is needed: an old menu still works after a
+//! restart, and several can be open at once. The host answers each press.
 
 use botyard_sdk::prelude::*;
 
 #[plugin(catalogs = "locales", methods = [api::SendMessage, api::EditMessageText])]
 mod plugin_name {
+    /// What a button stands for. The names count: a button of an older menu that has another one is out of date.
+    #[derive(CallbackData)]
+    enum Pick {
+        Tea,
+        Coffee,
+    }
+
+    fn menu(ctx: &Run) -> Menu {
+        let drinks = Menu::new("drinks", t!(ctx, "drinks-page"; "Hot or strong?")).buttons([
+            Button::data(t!(ctx, "tea"; "Tea"), Pick::Tea),
+            Button::data(t!(ctx, "coffee"; "Coffee"), Pick::Coffee),
+        ]);
+        Menu::new("menu", t!(ctx, "question"; "What would you like?"))
+            .sub(t!(ctx, "drinks"; "Drinks"), drinks)
+            .back(t!(ctx, "back"; "Back"))
+            .close(t!(ctx, "close"; "Close"), t!(ctx, "closed"; "Closed."))
+    }
+
     #[command("start", "menu", help = "help-menu")]
     fn open(ctx: &mut Ctx) {
-        let keyboard = main_page(ctx);
-        ctx.reply(t!(ctx, "question"; "What would you like?")).keyboard(keyboard);
+        menu(ctx).open(ctx);
     }
 
-    /// The press itself is answered by the host; `ctx.answer_callback` would show a text with it.
     #[callback("menu:")]
-    fn press(ctx: &mut Ctx) {
-        match ctx.callback_data().trim_start_matches("menu:") {
-            "main" => {
-                let keyboard = main_page(ctx);
-                ctx.edit(t!(ctx, "question"; "What would you like?")).keyboard(keyboard);
-            }
-            "about" => {
-                let back = InlineKeyboard::new().row([Button::callback(t!(ctx, "back"; "Back"), "menu:main")]);
-                ctx.edit(t!(ctx, "about"; "I am a bot with a menu.")).keyboard(back);
-            }
-            _ => {
-                ctx.edit(t!(ctx, "closed"; "Closed."));
-            }
-        }
+    fn turn(ctx: &mut Ctx) -> Handled {
+        menu(ctx).pressed(ctx)
     }
 
-    fn main_page(ctx: &Ctx) -> InlineKeyboard {
-        InlineKeyboard::new().row([
-            Button::callback(t!(ctx, "about-button"; "About"), "menu:about"),
-            Button::callback(t!(ctx, "close"; "Close"), "menu:close"),
-        ])
+    #[callback(Pick)]
+    fn picked(ctx: &mut Ctx, pick: Pick) {
+        let text = match pick {
+            Pick::Tea => t!(ctx, "picked-tea"; "Tea, a good choice."),
+            Pick::Coffee => t!(ctx, "picked-coffee"; "Coffee, strong and black."),
+        };
+        let ways_out = menu(ctx).ways_out("");
+        ctx.edit(text).keyboard(InlineKeyboard::new().row(ways_out));
     }
 }
 
@@ -46,9 +53,12 @@ mod tests {
     use super::plugin_name::Plugin;
 
     #[test]
-    fn a_press_edits_the_message() {
-        let pressed = Bot::<Plugin>::new().press("menu:about");
-        let methods: Vec<_> = pressed.calls.iter().map(|(method, _)| method.as_str()).collect();
-        assert_eq!(methods, ["editMessageText"]);
+    fn a_choice_is_two_presses_away_and_the_way_back_is_there() {
+        let mut bot = Bot::<Plugin>::new();
+        bot.text("/menu");
+        bot.press_button("Drinks");
+        assert_eq!(bot.labels(), ["Tea", "Coffee", "Back", "Close"]);
+        assert_eq!(bot.press_button("Tea").texts(), ["Tea, a good choice."]);
+        assert_eq!(bot.press_button("Back").texts(), ["What would you like?"]);
     }
 }

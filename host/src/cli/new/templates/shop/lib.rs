@@ -9,6 +9,14 @@ use botyard_sdk::prelude::*;
 mod plugin_name {
     const GOODS: [(&str, u32); 3] = [("tea", 4), ("coffee", 6), ("honey", 9)];
 
+    /// What the buttons stand for.
+    #[derive(CallbackData)]
+    enum Shop {
+        Buy { name: String },
+        Basket,
+        Order,
+    }
+
     #[derive(Deserialize)]
     #[serde(default)]
     struct Config {
@@ -34,9 +42,16 @@ mod plugin_name {
         Ok(())
     }
 
-    #[callback("buy:")]
-    fn buy(ctx: &mut Ctx) -> Result<(), Error> {
-        let name = ctx.callback_data().trim_start_matches("buy:").to_owned();
+    #[callback(Shop)]
+    fn press(ctx: &mut Ctx, pressed: Shop) -> Result<(), Error> {
+        match pressed {
+            Shop::Buy { name } => buy(ctx, name),
+            Shop::Basket => look(ctx),
+            Shop::Order => order(ctx),
+        }
+    }
+
+    fn buy(ctx: &Run, name: String) -> Result<(), Error> {
         let mut basket = basket(ctx)?;
         match basket.iter_mut().find(|line| line.name == name) {
             Some(line) => line.pieces += 1,
@@ -47,8 +62,7 @@ mod plugin_name {
         Ok(())
     }
 
-    #[callback("basket")]
-    fn look(ctx: &mut Ctx) -> Result<(), Error> {
+    fn look(ctx: &Run) -> Result<(), Error> {
         let basket = basket(ctx)?;
         if basket.is_empty() {
             ctx.reply(t!(ctx, "empty"; "The basket is empty."));
@@ -56,14 +70,13 @@ mod plugin_name {
         }
         let lines: Vec<String> = basket.iter().map(|line| format!("{} × {}", line.pieces, line.name)).collect();
         let Config { currency } = ctx.config()?;
-        let order = Button::callback(t!(ctx, "order"; "Order"), "order");
+        let order = Button::data(t!(ctx, "order"; "Order"), Shop::Order);
         ctx.reply(format!("{}\n{} {currency}", lines.join("\n"), total(&basket)))
             .keyboard(InlineKeyboard::new().row([order]));
         Ok(())
     }
 
-    #[callback("order")]
-    fn order(ctx: &mut Ctx) -> Result<(), Error> {
+    fn order(ctx: &Run) -> Result<(), Error> {
         let basket = basket(ctx)?;
         // A second press finds nothing to order any more.
         if !basket.is_empty() {
@@ -74,7 +87,7 @@ mod plugin_name {
         Ok(())
     }
 
-    fn basket(ctx: &Ctx) -> Result<Vec<Line>, Error> {
+    fn basket(ctx: &Run) -> Result<Vec<Line>, Error> {
         Ok(ctx.storage().user().get("basket")?.unwrap_or_default())
     }
 
@@ -86,11 +99,14 @@ mod plugin_name {
         basket.iter().map(|line| line.pieces * price(&line.name)).sum()
     }
 
-    fn shelf(ctx: &Ctx) -> Result<InlineKeyboard, Error> {
+    fn shelf(ctx: &Run) -> Result<InlineKeyboard, Error> {
         let Config { currency } = ctx.config()?;
-        let goods =
-            GOODS.iter().map(|(name, price)| Button::callback(format!("{name}, {price} {currency}"), format!("buy:{name}")));
-        Ok(InlineKeyboard::new().row(goods).row([Button::callback(t!(ctx, "basket"; "Basket"), "basket")]))
+        let goods = GOODS.iter().map(|(name, price)| {
+            let buy = Shop::Buy { name: (*name).to_owned() };
+            Button::data(format!("{name}, {price} {currency}"), buy)
+        });
+        let basket = Button::data(t!(ctx, "basket"; "Basket"), Shop::Basket);
+        Ok(InlineKeyboard::new().row(goods).row([basket]))
     }
 }
 
@@ -103,10 +119,12 @@ mod tests {
     #[test]
     fn an_order_empties_the_basket() {
         let mut bot = Bot::<Plugin>::new();
-        bot.press("buy:tea");
-        bot.press("buy:tea");
-        assert_eq!(bot.press("basket").texts(), ["2 × tea\n8 EUR"]);
-        bot.press("order");
-        assert_eq!(bot.press("basket").texts(), ["The basket is empty."]);
+        bot.text("/shop");
+        bot.press_button("tea, 4 EUR");
+        bot.press_button("tea, 4 EUR");
+        assert_eq!(bot.press_button("Basket").texts(), ["2 × tea\n8 EUR"]);
+        bot.press_button("Order");
+        bot.text("/shop");
+        assert_eq!(bot.press_button("Basket").texts(), ["The basket is empty."]);
     }
 }

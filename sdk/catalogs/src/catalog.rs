@@ -1,23 +1,21 @@
 //! Reading catalogs, and one message out of one catalog.
 
-use std::fmt;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fluent_bundle::concurrent::FluentBundle;
-use fluent_bundle::{FluentArgs, FluentError, FluentResource, FluentValue, builtins};
+use fluent_syntax::ast::Entry;
+use fluent_syntax::parser;
 use unic_langid::LanguageIdentifier;
 
-pub(super) type Bundle = FluentBundle<FluentResource>;
+use crate::message::{Message, Messages};
+use crate::number::MOST_DIGITS;
+use crate::resolve::{self, Language};
+use crate::{Markup, Value};
 
 /// Placeables and calls within each other.
 const DEEPEST: usize = 20;
 /// Bytes of a catalog: a message can stand for another one a hundred times.
 const LARGEST: usize = 1 << 20;
-/// Bytes of a translation; what comes after them is left out. Telegram takes 4,096 characters.
-const LONGEST: usize = 64 << 10;
-/// Digits behind the point that a catalog can ask for.
-const MOST_DIGITS: usize = 100;
-
 /// Why catalogs can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -55,6 +53,16 @@ pub enum Error {
         /// The message.
         message: String,
     },
+    /// A number in a catalog has too many digits.
+    #[error("catalog `{catalog}`, line {line}, message `{message}`: a number can have {MOST_DIGITS} digits")]
+    Digits {
+        /// The catalog.
+        catalog: String,
+        /// Where, from 1.
+        line: usize,
+        /// The message.
+        message: String,
+    },
     /// A file of the operator's can't be read.
     #[error("catalog {}: {source}", path.display())]
     Read {
@@ -65,14 +73,21 @@ pub enum Error {
     },
 }
 
-/// Adds a catalog of the plugin's own.
-pub(super) fn add(loaded: &mut Vec<(LanguageIdentifier, Bundle)>, locale: &str, source: &str) -> Result<(), Error> {
-    let resource = parse(locale, source)?;
-    bundle(loaded, locale, locale)?.add_resource(resource).map_err(|errors| twice(locale, &errors))
+/// One locale.
+pub(super) struct Loaded {
+    pub(super) locale: LanguageIdentifier,
+    pub(super) language: Language,
+    pub(super) messages: Messages,
+}
+
+/// Adds a catalog of the plugin's own. `catalog` is what errors call it.
+pub(super) fn add(loaded: &mut Vec<Loaded>, catalog: &str, locale: &str, source: &str) -> Result<(), Error> {
+    place(loaded, catalog, locale)?.messages.0.extend(parse(catalog, source)?);
+    Ok(())
 }
 
 /// Adds the operator's catalogs: the files `<locale>.ftl` of a folder, which need not exist.
-pub(super) fn add_overrides(loaded: &mut Vec<(LanguageIdentifier, Bundle)>, folder: &Path) -> Result<(), Error> {
+pub(super) fn add_overrides(loaded: &mut Vec<Loaded>, folder: &Path) -> Result<(), Error> {
     let unreadable = |path: &Path| {
         let path = path.to_owned();
         move |source| Error::Read { path, source }
@@ -82,8 +97,10 @@ pub(super) fn add_overrides(loaded: &mut Vec<(LanguageIdentifier, Bundle)>, fold
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(unreadable(folder)(error)),
     };
-    for entry in entries {
-        let path = entry.map_err(unreadable(folder))?.path();
+    let entries: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut entries = entries.map_err(unreadable(folder))?;
+    entries.sort();
+    for path in entries {
         let (Some(locale), Some("ftl")) =
             (path.file_stem().and_then(|name| name.to_str()), path.extension().and_then(|name| name.to_str()))
         else {
@@ -91,71 +108,24 @@ pub(super) fn add_overrides(loaded: &mut Vec<(LanguageIdentifier, Bundle)>, fold
         };
         let source = std::fs::read_to_string(&path).map_err(unreadable(&path))?;
         let catalog = path.display().to_string();
-        let resource = parse(&catalog, &source)?;
-        bundle(loaded, &catalog, locale)?.add_resource_overriding(resource);
+        add(loaded, &catalog, locale, &source)?;
     }
     Ok(())
 }
 
-/// The message `key`, or the attribute after its dot; none where the bundle lacks it.
-pub(super) fn format(bundle: &Bundle, key: &str, args: &FluentArgs<'_>) -> Option<String> {
-    let (id, attribute) = key.split_once('.').map_or((key, None), |(id, attribute)| (id, Some(attribute)));
-    let message = bundle.get_message(id)?;
-    let pattern = match attribute {
-        Some(attribute) => message.get_attribute(attribute)?.value(),
-        None => message.value()?,
-    };
-    // What can't be resolved stands in the text in its source form, which tells more than no text at all.
-    let mut unresolved = Vec::new();
-    let mut text = Bounded(String::new());
-    let is_whole = bundle.write_pattern(&mut text, pattern, Some(args), &mut unresolved).is_ok();
-    if !unresolved.is_empty() || !is_whole {
-        tracing::debug!(key, problems = unresolved.len(), "a translation is not complete");
-    }
-    Some(text.0)
-}
-
-/// A text that takes no more than [`LONGEST`] bytes.
-struct Bounded(String);
-
-impl fmt::Write for Bounded {
-    fn write_str(&mut self, more: &str) -> fmt::Result {
-        let left = LONGEST - self.0.len();
-        self.0.push_str(more.split_at(more.floor_char_boundary(left)).0);
-        if more.len() > left { Err(fmt::Error) } else { Ok(()) }
-    }
-}
-
-/// Fluent's own `NUMBER`, which would write as many zeros as it is asked for.
-fn number<'a>(positional: &[FluentValue<'a>], named: &FluentArgs<'_>) -> FluentValue<'a> {
-    let mut value = builtins::NUMBER(positional, named);
-    if let FluentValue::Number(number) = &mut value {
-        let digits = &mut number.options.minimum_fraction_digits;
-        *digits = digits.map(|digits| digits.min(MOST_DIGITS));
-    }
-    value
-}
-
-/// The bundle of a locale, made where there is none yet.
-fn bundle<'a>(
-    loaded: &'a mut Vec<(LanguageIdentifier, Bundle)>,
-    catalog: &str,
-    locale: &str,
-) -> Result<&'a mut Bundle, Error> {
+/// What belongs to a locale, made where there is nothing yet.
+fn place<'a>(loaded: &'a mut Vec<Loaded>, catalog: &str, locale: &str) -> Result<&'a mut Loaded, Error> {
     let locale: LanguageIdentifier =
         locale.replace('_', "-").parse().map_err(|_| Error::Locale { catalog: catalog.to_owned() })?;
-    let index = loaded.iter().position(|(known, _)| *known == locale).unwrap_or_else(|| {
-        let mut bundle = Bundle::new_concurrent(vec![locale.clone()]);
-        // Isolation marks would surround every variable; Telegram's clients show them as they please.
-        bundle.set_use_isolating(false);
-        bundle.add_function("NUMBER", number).expect("a new bundle has no functions yet");
-        loaded.push((locale, bundle));
+    let index = loaded.iter().position(|known| known.locale == locale).unwrap_or_else(|| {
+        loaded.push(Loaded { language: Language::of(&locale), locale, messages: Messages::default() });
         loaded.len() - 1
     });
-    Ok(&mut loaded[index].1)
+    Ok(&mut loaded[index])
 }
 
-fn parse(catalog: &str, source: &str) -> Result<FluentResource, Error> {
+/// The messages of a catalog, attributes and terms among them.
+fn parse(catalog: &str, source: &str) -> Result<BTreeMap<String, Message>, Error> {
     if source.len() > LARGEST {
         return Err(Error::TooLarge { catalog: catalog.to_owned(), size: source.len() });
     }
@@ -163,7 +133,7 @@ fn parse(catalog: &str, source: &str) -> Result<FluentResource, Error> {
         let problem = format!("more than {DEEPEST} placeables within each other");
         return Err(Error::Syntax { catalog: catalog.to_owned(), line, message: message.to_owned(), problem });
     }
-    FluentResource::try_new(source.to_owned()).map_err(|(_, errors)| {
+    let resource = parser::parse_runtime(source).map_err(|(_, errors)| {
         let error = errors.first().expect("a refused resource has an error");
         let junk = error.slice.clone().and_then(|slice| source.get(slice)).unwrap_or_default();
         let start = error.slice.as_ref().map_or(error.pos.start, |slice| slice.start);
@@ -175,7 +145,34 @@ fn parse(catalog: &str, source: &str) -> Result<FluentResource, Error> {
             message: junk.split('=').next().unwrap_or_default().trim().chars().take(60).collect(),
             problem: error.kind.to_string(),
         }
-    })
+    })?;
+    let mut messages = BTreeMap::new();
+    for entry in &resource.body {
+        let (dash, name, value, attributes) = match entry {
+            Entry::Message(message) => ("", message.id.name, message.value.as_ref(), &message.attributes),
+            Entry::Term(term) => ("-", term.id.name, Some(&term.value), &term.attributes),
+            _ => continue,
+        };
+        let value = value.map(|value| (format!("{dash}{name}"), name, value));
+        let attributes =
+            attributes.iter().map(|one| (format!("{dash}{name}.{}", one.id.name), one.id.name, &one.value));
+        for (key, at, pattern) in value.into_iter().chain(attributes) {
+            let line = line_of(source, at);
+            let Ok(message) = Message::read(catalog, line, pattern) else {
+                return Err(Error::Digits { catalog: catalog.to_owned(), line, message: key });
+            };
+            if messages.insert(key.clone(), message).is_some() {
+                return Err(Error::Twice { catalog: catalog.to_owned(), message: key });
+            }
+        }
+    }
+    Ok(messages)
+}
+
+/// The line of a part of `source`, from 1.
+fn line_of(source: &str, part: &str) -> usize {
+    let offset = (part.as_ptr() as usize).saturating_sub(source.as_ptr() as usize);
+    source.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
 /// The first message with too many braces and brackets in each other, which the parser would follow until the stack
@@ -213,10 +210,9 @@ fn begins_message(line: &str) -> Option<&str> {
     is_name.then_some(id)
 }
 
-fn twice(catalog: &str, errors: &[FluentError]) -> Error {
-    let message = errors.iter().find_map(|error| match error {
-        FluentError::Overriding { id, .. } => Some(id.clone()),
-        _ => None,
-    });
-    Error::Twice { catalog: catalog.to_owned(), message: message.unwrap_or_default() }
+impl Loaded {
+    /// The message `key`, or the attribute after its dot; none where the catalog lacks it.
+    pub(super) fn write(&self, key: &str, args: &[(String, Value)], markup: Markup) -> Option<String> {
+        resolve::write(&self.messages, self.language, key, args, markup)
+    }
 }

@@ -24,6 +24,12 @@ pub(super) fn parse(code: &str) -> Option<LanguageIdentifier> {
     }
 }
 
+/// A language code as it is kept: none where nothing of it is a locale.
+#[must_use]
+pub fn normal(code: &str) -> Option<String> {
+    parse(code).map(|locale| locale.to_string())
+}
+
 /// Where Chinese is written in the traditional script, a code without one means that.
 fn with_script(mut locale: LanguageIdentifier) -> LanguageIdentifier {
     let traditional = locale.region.is_some_and(|region| matches!(region.as_str(), "TW" | "HK" | "MO"));
@@ -33,11 +39,13 @@ fn with_script(mut locale: LanguageIdentifier) -> LanguageIdentifier {
     locale
 }
 
-/// The places in `available`, best first: the locale, its parents and relatives, then the default locale.
+/// The places in `available`, best first: the locale, its parents and relatives, then the default locale, then the
+/// last resort.
 pub(super) fn chain(
     wanted: Option<&LanguageIdentifier>,
     available: &[LanguageIdentifier],
     default: Option<&LanguageIdentifier>,
+    last: Option<usize>,
 ) -> Vec<usize> {
     let mut chain = Vec::new();
     for wanted in wanted.into_iter().chain(default) {
@@ -46,5 +54,6 @@ pub(super) fn chain(
             chain.extend(index.filter(|index| !chain.contains(index)));
         }
     }
+    chain.extend(last.filter(|last| !chain.contains(last)));
     chain
 }

@@ -1,0 +1,4 @@
+said = en { $count } { $count ->
+    [one] one
+   *[other] other
+ }

@@ -1,0 +1,5 @@
+said = ru { $count } { $count ->
+    [one] one
+    [few] few
+   *[many] many
+ }

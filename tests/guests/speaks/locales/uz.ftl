@@ -1,0 +1,4 @@
+said = uz { $count } { $count ->
+    [one] one
+   *[other] other
+ }

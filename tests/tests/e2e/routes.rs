@@ -1,0 +1,73 @@
+//! What plugins say they answer to, and what becomes of runs that fail where the plugin has an answer to that.
+
+use botyard::simulator::{ALICE, BOTIR};
+use botyard_tests::{guest, plugin};
+
+use super::support::{ask, builder, dead_letters, simulator};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn handlers_are_given_what_they_wait_for_and_the_rest_goes_to_others() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator)
+        .plugin("routes", &guest("routes"), "priority = 1")
+        .plugin("echo", &plugin("echo"), "")
+        .start();
+    for (text, answer) in [
+        ("/say 2 hi there", "hi there hi there"),
+        ("/s two hi", "Please write it like this: /say TIMES WHAT…"),
+        ("/help", "/help – What I can do\n/say TIMES WHAT… – Says something some times"),
+        ("/start ref-42", "sent by 42"),
+        ("/unknown", "/unknown"),
+        ("TEA", "tea for Alice"),
+        ("teapot", "teapot"),
+        ("/close", "closed"),
+    ] {
+        assert_eq!(ask(&simulator, ALICE, text).await, answer, "{text}");
+    }
+    // What the filters keep away begins no run: of the eight, two are none of the plugin's affair.
+    let runs = host.metrics().sum("botyard_run_cpu_seconds_count", &["plugin=\"routes\""]);
+    assert!((runs - 6.0).abs() < f64::EPSILON, "{runs} runs");
+    assert!(host.stop().status.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_is_answered_with_nothing_left_of_what_failed() {
+    let simulator = simulator().await;
+    let mut host =
+        builder(&simulator).sections("[dispatch]\nmax_attempts = 2\n").plugin("routes", &guest("routes"), "").start();
+    assert_eq!(ask(&simulator, ALICE, "never").await, "Sorry (1): it can't be done");
+    assert_eq!(ask(&simulator, ALICE, "later").await, "Sorry (2): later", "only when no other attempt follows");
+    let panicked = ask(&simulator, BOTIR, "panic").await;
+    assert!(
+        panicked.starts_with("Sorry (1): the plugin panicked at") && panicked.ends_with("deliberate"),
+        "{panicked}"
+    );
+    assert_eq!(ask(&simulator, BOTIR, "left").await, "None");
+    assert_eq!((simulator.delivered(ALICE), simulator.delivered(BOTIR)), (2, 2));
+    let recovered = host.metrics().sum("botyard_recovered_total", &["plugin=\"routes\""]);
+    assert!((recovered - 3.0).abs() < f64::EPSILON, "{recovered}");
+    assert!(host.stop().status.success());
+    assert!(dead_letters(&host).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_failure_of_a_job_is_answered_when_no_other_attempt_follows() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator).plugin("routes", &guest("routes"), "jobs = { attempts = 2 }").start();
+    assert_eq!(ask(&simulator, ALICE, "/work never").await, "Sorry (1): it can't be done");
+    assert_eq!(ask(&simulator, ALICE, "/work later").await, "Sorry (2): later");
+    assert_eq!(simulator.delivered(ALICE), 2);
+    let outcomes = ["done", "retried", "dead"]
+        .map(|outcome| host.metrics().sum("botyard_jobs_total", &[&format!("outcome=\"{outcome}\"")]));
+    assert_eq!(outcomes.map(|n| n as u32), [2, 1, 0]);
+    assert!(host.stop().status.success());
+    assert!(dead_letters(&host).is_empty());
+}
+
+#[test]
+fn filters_bring_no_regular_expressions_into_a_plugin() {
+    let wasm = std::fs::read(guest("routes")).expect("the guests are built");
+    // The names of its functions are in it.
+    let has = |name: &str| wasm.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+    assert!(has("botyard_sdk") && !has("regex_automata") && !has("botyard_filter"));
+}
