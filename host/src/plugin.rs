@@ -32,6 +32,7 @@ mod run;
 mod tape;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod version;
 
 pub use allowance::Queued;

@@ -1,4 +1,5 @@
 mod bots;
+mod damaged;
 
 use std::path::Path;
 

@@ -5,6 +5,7 @@
 //! come back by itself.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -24,6 +25,7 @@ use super::bindings::{self, PluginPre};
 use super::cache::Cache;
 use super::limits::MEMORY_CAP;
 use super::run::describe;
+use super::turns::{Habit, Turns};
 use super::version::{Context, Pace, file_hash};
 use super::{Buttons, Error, Grants, HttpClient, Limits, Manifest, Plugin, Rights, Version, component, grants};
 use crate::domain::PluginName;
@@ -36,6 +38,9 @@ const GUEST_STACK: usize = 256 << 10;
 const STACK: usize = 512 << 10;
 /// Cleared by hand instead of being given back: about as much as a small plugin touches.
 const KEEP_RESIDENT: usize = 128 << 10;
+/// Places that stay prepared for the plugin that used them last, with what is resident of them. A version that has just
+/// been loaded takes fresh ones until there are so many, so every reload would add to them for as long.
+const WARM: u32 = 32;
 /// Places in the pool beyond those of the runs: for a plugin that is being loaded.
 const SPARE: usize = 2;
 /// What a guest may hand over in one call to the host, so that it can't make the host allocate without end.
@@ -77,6 +82,7 @@ struct Inner {
     wasm: wasmtime::Engine,
     linker: Linker<Host>,
     places: Semaphore,
+    turns: Turns,
     http: HttpClient,
     allowances: Allowances,
     cache: Option<Cache>,
@@ -106,6 +112,8 @@ impl Engine {
         Ok(Self(Arc::new(Inner {
             linker,
             places: Semaphore::new(settings.max_runs.max(1)),
+            // As many threads as the runtime has by itself.
+            turns: Turns::for_threads(std::thread::available_parallelism().map_or(1, NonZero::get)),
             http: settings.http,
             allowances: Allowances::default(),
             cache: settings.cache_dir.and_then(|folder| Cache::open(folder, &wasm)),
@@ -161,10 +169,21 @@ impl Engine {
         }
         warnings.extend(rights.kinds_left_out(&name, &context.grants));
         let version = Version::of(wasm);
-        let (engine, context, pace) = (self.clone(), context.into(), Pace::default());
-        let plugin =
-            Plugin { name, version, manifest, rights, interfaces, warnings, engine, code, context, pace, buttons };
-        Ok(Arc::new(plugin))
+        let (engine, context, pace, habit) = (self.clone(), context.into(), Pace::default(), Habit::default());
+        Ok(Arc::new(Plugin {
+            name,
+            version,
+            manifest,
+            rights,
+            interfaces,
+            warnings,
+            engine,
+            code,
+            context,
+            pace,
+            habit,
+            buttons,
+        }))
     }
 
     fn component(&self, wasm: &[u8]) -> Result<Component, Error> {
@@ -195,6 +214,11 @@ impl Engine {
     /// A place among the runs that may be under way; waits for one where all are taken.
     pub(super) async fn place(&self) -> SemaphorePermit<'_> {
         self.0.places.acquire().await.expect("the engine never closes its places")
+    }
+
+    /// The turns of long runs.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.0.turns
     }
 
     /// What makes the HTTP requests of plugins.
@@ -246,6 +270,7 @@ fn pooled(max_runs: usize) -> Config {
         .total_stacks(instances)
         .max_memories_per_component(1)
         .max_memory_size(MEMORY_CAP as usize)
+        .max_unused_warm_slots(WARM)
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(KEEP_RESIDENT);
     let mut config = common();

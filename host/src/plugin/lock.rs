@@ -202,4 +202,25 @@ mod tests {
             }
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_damage_to_it_lets_anybody_in_unread(
+            at in proptest::prelude::any::<proptest::sample::Index>(), length in 1..200_usize,
+            new in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..8),
+        ) {
+            let mut bytes = lock().text().into_bytes();
+            let from = at.index(bytes.len());
+            let to = (from + length).min(bytes.len());
+            bytes.splice(from..to, new);
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("bot.toml");
+            std::fs::write(Lock::path(&file), &bytes).unwrap();
+            match Lock::read(&file) {
+                // What is read is what stands there, and can be written and read again.
+                Ok(read) => proptest::prop_assert_eq!(toml::from_str::<Lock>(&read.text()).unwrap(), read),
+                Err(error) => proptest::prop_assert!(error.to_string().contains("bot.lock"), "{}", error),
+            }
+        }
+    }
 }

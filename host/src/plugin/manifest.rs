@@ -7,6 +7,7 @@ use std::time::Duration;
 use botyard_filter::{Condition, REGEX_TEST};
 use regex::{Regex, RegexBuilder};
 
+use super::api::shorten;
 use super::bindings::exports::botyard::plugin::handler as wire;
 use super::grants;
 use crate::domain::{KeyStrategy, OriginPattern, UPDATE_KINDS};
@@ -27,6 +28,9 @@ const MOST_NAMES: usize = 1_000;
 const TEXT_BYTES: usize = 1_000;
 /// Callback data has at most 64 bytes.
 const CALLBACK_BYTES: usize = 64;
+/// Problems that are told, and bytes of each: the names in them are the plugin's.
+const MOST_PROBLEMS: usize = 30;
+const PROBLEM_BYTES: usize = 1_000;
 const SCHEDULE_NAME_BYTES: usize = 64;
 const CHAT_TYPES: [&str; 4] = ["private", "group", "supergroup", "channel"];
 
@@ -226,7 +230,7 @@ impl Manifest {
             })
             .collect();
         if !problems.is_empty() {
-            return Err(problems.join("; "));
+            return Err(told(problems));
         }
         let help = |command: wire::CommandHelp| CommandHelp {
             name: command.name,
@@ -248,6 +252,18 @@ impl Manifest {
             recovers: manifest.recovers,
         })
     }
+}
+
+fn told(mut problems: Vec<String>) -> String {
+    let more = problems.len().saturating_sub(MOST_PROBLEMS);
+    problems.truncate(MOST_PROBLEMS);
+    for problem in &mut problems {
+        shorten(problem, PROBLEM_BYTES);
+    }
+    if more > 0 {
+        problems.push(format!("and {more} more"));
+    }
+    problems.join("; ")
 }
 
 /// Regular expressions in all filters: as many, or fewer.
@@ -400,6 +416,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_is_told_within_bounds() {
+        let names: Vec<String> = (0..900).map(|n| format!("/{n}{}", "é".repeat(2_000))).collect();
+        let hostile = wire::Filter { commands: names.clone(), kinds: names, ..filter() };
+        let text = Manifest::check(wire::Manifest { filters: vec![hostile; 3], ..manifest(filter()) }).unwrap_err();
+        assert!(text.len() < 40_000 && text.contains("more"), "{} bytes", text.len());
+    }
+
+    #[test]
     fn without_conversations_there_are_no_states() {
         let unordered = |state_version| wire::Manifest { key: "none".into(), state_version, ..manifest(filter()) };
         assert_eq!(Manifest::check(unordered(0)).unwrap().key, KeyStrategy::Unordered);
@@ -449,6 +473,47 @@ mod tests {
             "filter 1",
         ] {
             assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_manifest_makes_it_panic(
+            texts in proptest::collection::vec("(?s).{0,12}", 8),
+            pattern in "(\\(|\\)|\\[|\\]|\\\\[wpxQbB]|\\{[0-9]{0,9},?\\}|\\*|\\+|\\?[imsx<]?|\\||[a-zé^$.-]){0,20}",
+            numbers in proptest::prelude::any::<(u64, u32)>(),
+            many in 0..300_usize,
+        ) {
+            let [name, version, key, kind, command, method, http, cron] = &texts[..] else { unreachable!() };
+            let filter = wire::Filter {
+                kinds: vec![kind.clone()],
+                chat_types: vec![kind.clone()],
+                commands: vec![command.clone()],
+                callback_prefix: Some(cron.clone()),
+                text_regex: Some(pattern),
+                states: vec![command.clone()],
+                ..filter()
+            };
+            let schedule = |rule| wire::Schedule { name: name.clone(), rule, make_up: true };
+            let hostile = wire::Manifest {
+                name: name.clone(),
+                version: version.clone(),
+                description: command.clone(),
+                commands: vec![wire::CommandHelp { name: command.clone(), description_key: key.clone(), menus: vec![] }],
+                key: key.clone(),
+                state_version: numbers.1,
+                methods: vec![method.clone(); many],
+                http: vec![http.clone()],
+                schedules: vec![
+                    schedule(wire::ScheduleRule::Cron((cron.clone(), key.clone()))),
+                    schedule(wire::ScheduleRule::EveryMs(numbers.0)),
+                ],
+                filters: vec![filter; many],
+                ..manifest(self::filter())
+            };
+            if let Err(error) = Manifest::check(hostile) {
+                proptest::prop_assert!(!error.is_empty() && error.len() < 40_000);
+            }
         }
     }
 }

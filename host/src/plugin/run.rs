@@ -205,11 +205,15 @@ impl Plugin {
                 (host, Err(error)) => (host, Err(error)),
             },
         };
+        // A job's time says nothing of how fast events are handled.
+        let is_job = matches!(invocation.event, Event::Job(_));
+        if !is_job {
+            self.habit.note(meter.spent());
+        }
         let lines = host.lines;
         let run = host.run.expect("a host that was made for a run has one");
         if result.is_ok() {
-            // A job's time says nothing of how fast events are handled.
-            if !matches!(invocation.event, Event::Job(_)) {
+            if !is_job {
                 self.pace.note(meter.spent());
             }
             let left_over = run.left_over(&self.name);
@@ -297,7 +301,7 @@ impl Plugin {
             let guest = self.code.instantiate_async(&mut store).await?;
             guest.botyard_plugin_handler().call_handle(&mut store, &invocation).await
         };
-        let answer = guard.watch(work).await;
+        let answer = guard.watch(self.in_turn(&guard, work)).await;
         let (host, answer) = finish(store, answer);
         let result = answer.and_then(|answer| match answer {
             Ok(exported::Verdict::Done) => Ok(Verdict::Done),
@@ -372,8 +376,14 @@ impl Plugin {
             let guest = self.code.instantiate_async(&mut store).await?;
             guest.botyard_plugin_handler().call_migrate(&mut store, old).await
         };
-        let answer = guard.watch(work).await;
+        let answer = guard.watch(self.in_turn(&guard, work)).await;
         finish(store, answer)
+    }
+
+    /// Measured work that, when it is long, leaves one of the host's threads to the others.
+    async fn in_turn<T>(&self, guard: &Guard, work: impl Future<Output = T>) -> T {
+        let is_long = || self.habit.is_long(guard.meter.spent());
+        self.engine.turns().share(is_long, guard.meter.measure(work)).await
     }
 }
 
@@ -466,7 +476,7 @@ async fn describe_in(engine: &Engine, code: &PluginPre<Host>, host: Host) -> Res
         let guest = code.instantiate_async(&mut store).await?;
         guest.botyard_plugin_handler().call_describe(&mut store).await
     };
-    let answer = guard.watch(work).await;
+    let answer = guard.watch(guard.meter.measure(work)).await;
     finish(store, answer).1
 }
 
@@ -485,7 +495,7 @@ impl Guard {
 
     /// None when the deadline passed first.
     async fn watch<T>(&self, work: impl Future<Output = wasmtime::Result<T>>) -> Option<wasmtime::Result<T>> {
-        tokio::time::timeout_at(self.deadline, self.meter.measure(work)).await.ok()
+        tokio::time::timeout_at(self.deadline, work).await.ok()
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Guest<'a> {
     pub(super) handle: &'a str,
     pub(super) migrate: &'a str,
     pub(super) describe: &'a str,
+    /// What it does whenever the host asks it for memory.
+    pub(super) realloc: &'a str,
     /// Further functions and globals.
     pub(super) more: &'a str,
     pub(super) state_version: u32,
@@ -34,6 +36,7 @@ impl Default for Guest<'_> {
             handle: "(global.get $done)",
             migrate: "unreachable",
             describe: "(global.get $manifest)",
+            realloc: "",
             more: "",
             state_version: 0,
             methods: &["*"],
@@ -148,6 +151,7 @@ impl Guest<'_> {
               (global $heap (mut i32) (i32.const 32768))
               (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
                 (local $at i32)
+                {realloc}
                 (local.set $at (i32.and (i32.add (global.get $heap) (i32.const 7)) (i32.const -8)))
                 (global.set $heap (i32.add (local.get $at) (local.get 3)))
                 (local.get $at))
@@ -159,6 +163,7 @@ impl Guest<'_> {
                 (result i32) {migrate})
               (data (i32.const {base}) "{data}"))"#,
             pages = self.pages,
+            realloc = self.realloc,
             more = self.more,
             describe = self.describe,
             handle = self.handle,

@@ -132,7 +132,7 @@ fn fifty_loops_at_once_leave_the_others_and_the_threads_alone() {
         .build()
         .unwrap();
     let bench = Arc::new(Bench::with_runs(64));
-    let cpu = Duration::from_millis(60);
+    let cpu = Duration::from_millis(30);
     let endless = Guest { handle: "(loop $l (br $l)) unreachable", ..Default::default() };
     let loops = bench.load(endless, limited(Limits { cpu, ..Limits::default() }));
     let healthy = bench.load(Guest::default(), settings());
@@ -274,4 +274,52 @@ async fn a_run_that_fails_for_lack_of_calls_is_short_of_them_and_uses_none() {
     assert_eq!(wait, Duration::from_secs(60));
     drop(reports.pop());
     assert_eq!(bench.run(&plugin, &invocation).await.result, Ok(Verdict::Done));
+}
+
+#[tokio::test]
+async fn nonsense_across_the_interface_is_the_guests_own_trap_beside_a_healthy_one() {
+    let bench = Bench::new();
+    let healthy = bench.load(Guest::default(), settings());
+    // A failure: where its message is, and how long.
+    let answer = |at: i64, length: i64| {
+        format!(
+            "(i32.store8 (i32.const 512) (i32.const 0xff)) (i32.store (global.get $answer) (i32.const 1))
+            (i32.store offset=4 (global.get $answer) (i32.const {at}))
+            (i32.store offset=8 (global.get $answer) (i32.const {length}))
+            (i32.store offset=12 (global.get $answer) (i32.const 1)) (global.get $answer)"
+        )
+    };
+    let queue = |at: i64, length: i64| {
+        format!(
+            "(i32.store8 (i32.const 512) (i32.const 0xff))
+            (call $enqueue (i32.const {at}) (i32.const {length}) (global.get $params) (global.get $params_len)
+              (i32.const 1) (i32.const 1) (i32.const 0) (i32.const 0) (global.get $answer)) (global.get $done)"
+        )
+    };
+    let done = "(global.get $done)".to_owned();
+    for (what, handle, realloc) in [
+        ("words that are no UTF-8", answer(512, 1), ""),
+        ("words beyond its memory", answer(0, 1 << 30), ""),
+        ("words that wrap around", answer(-8, 16), ""),
+        (
+            "a verdict that there is not",
+            "(i32.store (global.get $answer) (i32.const 7)) (global.get $answer)".into(),
+            "",
+        ),
+        ("an answer outside its memory", "(i32.const -4)".into(), ""),
+        ("an answer that is not aligned", "(i32.const 1025)".into(), ""),
+        ("a method that is no UTF-8", queue(512, 1), ""),
+        ("a method beyond its memory", queue(0, 1 << 30), ""),
+        ("a call while it is called back", done.clone(), "(call $sleep (i64.const 1))"),
+        ("a call of itself while it is called back", done.clone(), "(drop (call $handle (i32.const 0)))"),
+        ("memory from nowhere", done, "(return (i32.const -16))"),
+    ] {
+        let plugin = bench.load(Guest { handle: &handle, realloc, ..Default::default() }, settings());
+        let report = bench.run(&plugin, &invocation()).await;
+        // Calling itself within its own code is its own affair.
+        let is_its_own = what.contains("of itself") && report.result == Ok(Verdict::Done);
+        assert!(is_its_own || matches!(report.result, Err(RunError::Trapped { .. })), "{what}: {:?}", report.result);
+        assert_eq!(bench.run_and_commit(&healthy).await, Ok(Verdict::Done), "beside {what}");
+    }
+    assert!(bench.telegram.made.lock().unwrap().is_empty());
 }

@@ -1,4 +1,4 @@
-//! `/loop` computes for ever; `/wait` waits for ever, which costs no CPU.
+//! `/loop` computes for ever; `/wait` waits for ever, which costs no CPU; `/well` does neither.
 
 use botyard_sdk::prelude::*;
 
@@ -10,6 +10,11 @@ mod loops {
         loop {
             std::hint::black_box(ctx.random());
         }
+    }
+
+    #[command("well")]
+    fn well(ctx: &mut Ctx) {
+        ctx.reply("well behaved");
     }
 
     #[command("wait")]
