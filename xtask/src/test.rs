@@ -20,7 +20,12 @@ struct Step {
 }
 
 const STEPS: [Step; 12] = [
-    Step { name: "tidy", what: "layout, layering, forgotten notes, the guide's contents and links", slow: false, work: |_| tidy::check() },
+    Step {
+        name: "tidy",
+        what: "layout, layering, forgotten notes, the guide's contents and links",
+        slow: false,
+        work: |_| tidy::check(),
+    },
     Step { name: "format", what: "rustfmt", slow: false, work: |_| format() },
     Step {
         name: "build",

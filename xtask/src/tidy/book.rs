@@ -159,7 +159,9 @@ mod tests {
 
     #[test]
     fn headings_are_named_as_github_and_mdbook_do() {
-        for (title, slug_of) in [("A deploy without a gap", "a-deploy-without-a-gap"), ("The menu behind `/`", "the-menu-behind-")] {
+        for (title, slug_of) in
+            [("A deploy without a gap", "a-deploy-without-a-gap"), ("The menu behind `/`", "the-menu-behind-")]
+        {
             assert_eq!(slug(title), slug_of);
         }
     }

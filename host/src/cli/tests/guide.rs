@@ -52,7 +52,8 @@ fn every_configuration_of_the_documentation_is_read() {
         let needs_bot = !text.contains("[bot]\n") && !text.contains("[bots.");
         let whole = format!("{}{text}", if needs_bot { "[bot]\ntoken = { env = \"BOT_TOKEN\" }\n" } else { "" });
         // A token of its own for each bot: two with the same are a problem.
-        let environment = variables.iter().zip(1..).map(|(name, id)| (*name, format!("{id}23:{}", "A".repeat(35)))).collect();
+        let environment =
+            variables.iter().zip(1..).map(|(name, id)| (*name, format!("{id}23:{}", "A".repeat(35)))).collect();
         let read = Config::parse(Path::new("/srv/bot.toml"), &whole, &environment, LoadOptions::default());
         if let Err(error) = read {
             panic!("{place}: {error}\n{whole}");
@@ -107,6 +108,7 @@ fn simple_commands(line: &str) -> Vec<Vec<String>> {
 #[test]
 fn lines_are_taken_apart_as_a_shell_does() {
     let line = "A=1 botyard call - --state 'a=\"b c\"' && x | botyard dead # list";
-    let expected = [vec!["A=1", "botyard", "call", "-", "--state", "a=\"b c\""], vec![], vec!["x"], vec!["botyard", "dead"]];
+    let expected =
+        [vec!["A=1", "botyard", "call", "-", "--state", "a=\"b c\""], vec![], vec!["x"], vec!["botyard", "dead"]];
     assert_eq!(simple_commands(line), expected);
 }
