@@ -37,15 +37,16 @@ fn may_recover(version: &Version, error: &RunError) -> bool {
 impl Told {
     /// Of a run that does not only look on, with the transaction for the second one; the report itself where nobody is to be
     /// told. An event has `max_attempts`; a job has its own.
+    #[expect(clippy::result_large_err, reason = "a report is handed back as it came")]
     pub(super) fn of(
         version: &Version,
         invocation: &Invocation,
         report: RunReport,
         max_attempts: u32,
-    ) -> Result<(Self, Tx), RunReport> {
+    ) -> Result<(Self, Tx), Box<RunReport>> {
         let error = match &report.result {
             Err(error) if may_recover(version, error) => error.clone(),
-            _ => return Err(report),
+            _ => return Err(Box::new(report)),
         };
         let message = match &error {
             RunError::Refused { message, .. } => message.clone(),

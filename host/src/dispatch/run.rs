@@ -313,13 +313,14 @@ impl Context {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
         }
         self.note(version, invocation.id, report.cpu, &report.result);
-        let told = if observes { Err(report) } else { Told::of(version, invocation, report, self.max_attempts) };
+        let told =
+            if observes { Err(Box::new(report)) } else { Told::of(version, invocation, report, self.max_attempts) };
         let (report, answered) = match told {
             Ok((told, tx)) => {
                 let second = self.run_watched(version, &told.invocation, tx).await;
                 told.settle(version, second)
             }
-            Err(report) => (report, None),
+            Err(report) => (*report, None),
         };
         trace::note(&self.traces, seen, &version.plugin, invocation, observes, &report);
         self.take_note(invocation, version, observes, before, &report, answered);

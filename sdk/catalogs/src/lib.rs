@@ -45,6 +45,8 @@ pub struct Catalogs {
     /// Their locales, in the same order.
     locales: Vec<LanguageIdentifier>,
     default: Option<LanguageIdentifier>,
+    /// The plugin's first: what the operator alone adds is for its own language.
+    last: Option<usize>,
     /// Where to look, for the tags that most users have: those of the catalogs themselves.
     chains: FxHashMap<String, Vec<usize>>,
 }
@@ -71,22 +73,22 @@ impl Catalogs {
             catalog::add_overrides(&mut loaded, folder)?;
         }
         let locales: Vec<_> = loaded.iter().map(|loaded| loaded.locale.clone()).collect();
-        let default = locale::parse(default_locale);
+        let (default, last) = (locale::parse(default_locale), (!sources.is_empty()).then_some(0));
         let chains = locales
             .iter()
-            .map(|wanted| (wanted.to_string(), locale::chain(Some(wanted), &locales, default.as_ref())))
+            .map(|wanted| (wanted.to_string(), locale::chain(Some(wanted), &locales, default.as_ref(), last)))
             .collect();
-        Ok(Self { loaded, locales, default, chains })
+        Ok(Self { loaded, locales, default, last, chains })
     }
 
     /// The message `key` (or `message.attribute`) in `locale`, else in the nearest locale that has it, else in
-    /// the default locale, else in the first catalog, else none. Arguments are escaped for `markup`.
+    /// the default locale, else in the plugin's first catalog, else none. Arguments are escaped for `markup`.
     #[must_use]
     pub fn translate(&self, locale: &str, key: &str, args: &[(String, Value)], markup: Markup) -> Option<String> {
         if self.loaded.is_empty() {
             return None;
         }
-        let compute = || locale::chain(locale::parse(locale).as_ref(), &self.locales, self.default.as_ref());
+        let compute = || locale::chain(locale::parse(locale).as_ref(), &self.locales, self.default.as_ref(), self.last);
         let chain = self.chains.get(locale).map_or_else(|| Cow::Owned(compute()), Cow::Borrowed);
         chain.iter().find_map(|&index| self.loaded[index].write(key, args, markup))
     }

@@ -39,11 +39,13 @@ fn with_script(mut locale: LanguageIdentifier) -> LanguageIdentifier {
     locale
 }
 
-/// The places in `available`, best first: the locale, its parents and relatives, then the default locale, then the first.
+/// The places in `available`, best first: the locale, its parents and relatives, then the default locale, then the
+/// last resort.
 pub(super) fn chain(
     wanted: Option<&LanguageIdentifier>,
     available: &[LanguageIdentifier],
     default: Option<&LanguageIdentifier>,
+    last: Option<usize>,
 ) -> Vec<usize> {
     let mut chain = Vec::new();
     for wanted in wanted.into_iter().chain(default) {
@@ -52,8 +54,6 @@ pub(super) fn chain(
             chain.extend(index.filter(|index| !chain.contains(index)));
         }
     }
-    if !available.is_empty() && !chain.contains(&0) {
-        chain.push(0);
-    }
+    chain.extend(last.filter(|last| !chain.contains(last)));
     chain
 }

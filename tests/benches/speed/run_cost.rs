@@ -199,6 +199,7 @@ fn invocation(lane: Lane, number: u64) -> Invocation {
         journal: Journal::default(),
         on_trial: false,
         tape: None,
+        failed: None,
         listener: Default::default(),
     }
 }

@@ -14,6 +14,7 @@ use super::super::claims::{Run, SLACK};
 use super::super::jobs::Turn;
 use super::super::recover::Told;
 use super::super::routes::Version;
+use super::super::trace;
 use super::{Context, Failure, Head, millis, seed};
 use crate::backoff;
 use crate::clock::unix_millis;
@@ -117,6 +118,7 @@ impl Context {
                 }),
             };
             // How its jobs do says nothing of how a plugin does at its events: neither trials nor rests count them.
+            let seen = trace::before(&self.traces, &version.plugin, &invocation, &tx);
             let before = self.before(&invocation, &tx);
             let report = match self.run_once(turn, version, &invocation, tx).await {
                 Ok(report) => report,
@@ -130,8 +132,9 @@ impl Context {
                     Ok(second) => told.settle(version, second),
                     Err(hung) => return Ok(Err(hung)),
                 },
-                Err(report) => (report, None),
+                Err(report) => (*report, None),
             };
+            trace::note(&self.traces, seen, &version.plugin, &invocation, false, &report);
             self.take_note(&mut invocation, version, false, before, &report, answered);
             match report.result {
                 Ok(Verdict::Done) => {}

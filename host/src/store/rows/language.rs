@@ -6,6 +6,8 @@ use crate::store::{Error, Tx};
 const KIND: u8 = b'L';
 const KEY_LENGTH: usize = 1 + 8 + 1 + 8;
 
+type Row = (Vec<u8>, Vec<u8>);
+
 /// Whose language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Whose {
@@ -116,7 +118,7 @@ impl Listener {
     ///
     /// # Errors
     /// When the store can't be read.
-    pub fn rows(&self, tx: &Tx, bot: BotId) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+    pub fn rows(&self, tx: &Tx, bot: BotId) -> Result<Vec<Row>, Error> {
         let mut rows = Vec::new();
         for whose in [false, true].into_iter().filter_map(|chat| self.whose(chat)) {
             let key = key(bot, whose);
