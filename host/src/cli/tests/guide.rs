@@ -57,8 +57,7 @@ fn every_configuration_of_the_documentation_is_read() {
         ("PAY_KEY", "key".to_owned()),
     ];
     for Block { place, text } in &blocks {
-        let needs_bot = !text.contains("[bot]\n") && !text.contains("[bots.");
-        let whole = format!("{}{text}", if needs_bot { "[bot]\ntoken = { env = \"BOT_TOKEN\" }\n" } else { "" });
+        let whole = completed(text);
         let environment = variables.iter().cloned().collect();
         let read = Config::parse(Path::new("/srv/bot.toml"), &whole, &environment, LoadOptions::default());
         if let Err(error) = read {
@@ -66,6 +65,23 @@ fn every_configuration_of_the_documentation_is_read() {
         }
     }
     assert!(blocks.len() >= 8, "only {} blocks were found", blocks.len());
+}
+
+/// With what a part of a configuration leaves out: the token, and the paths of plugins of which only a part is shown.
+fn completed(text: &str) -> String {
+    const BOT: &str = "[bot]\ntoken = { env = \"BOT_TOKEN\" }\n";
+    let mut whole = match text.contains("[bot]\n") {
+        true if text.contains("token = ") => text.to_owned(),
+        true => text.replace("[bot]\n", BOT),
+        false if text.contains("[bots.") => text.to_owned(),
+        false => format!("{BOT}{text}"),
+    };
+    let parts = text.lines().filter_map(|line| line.strip_prefix("[plugins.")?.split_once(['.', ']']));
+    let names: std::collections::BTreeSet<_> = parts.map(|(name, _)| name).collect();
+    for name in names.into_iter().filter(|name| !text.contains(&format!("[plugins.{name}]"))) {
+        whole.push_str(&format!("[plugins.{name}]\npath = \"{name}.wasm\"\n"));
+    }
+    whole
 }
 
 #[test]
