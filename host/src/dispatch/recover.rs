@@ -37,7 +37,6 @@ fn may_recover(version: &Version, error: &RunError) -> bool {
 impl Told {
     /// Of a run that does not only look on, with the transaction for the second one; the report itself where nobody is to be
     /// told. An event has `max_attempts`; a job has its own.
-    #[expect(clippy::result_large_err, reason = "a report is handed back as it came")]
     pub(super) fn of(
         version: &Version,
         invocation: &Invocation,

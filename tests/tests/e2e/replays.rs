@@ -109,7 +109,7 @@ async fn chosen_languages_and_answered_failures_are_played_again() {
         .plugin("speaks", &guest("speaks"), "priority = 1")
         .start();
     let file = host.folder().join("all.jsonl");
-    let mut recording = record(&host, &file, &["--runs", "3"]);
+    let mut recording = record(&host, &file, &["--runs", "3"]).await;
     assert_eq!(ask(&simulator, ALICE, "/chat ru").await, "ru 1 one");
     assert_eq!(ask(&simulator, ALICE, "/who").await, "ru 3 few");
     assert_eq!(ask(&simulator, ALICE, "never").await, "Sorry (1): it can't be done");
