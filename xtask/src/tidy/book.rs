@@ -27,7 +27,8 @@ pub(super) fn check(files: &[File], problems: &mut Problems) {
     }
     let tested = files.iter().find(|file| file.path == TESTED).map_or("", |file| &file.text);
     for page in pages.values().filter(|page| page.text.lines().any(|line| line.starts_with("```rust"))) {
-        if !tested.contains(&format!("\"{}\"", &page.path[FOLDER.len()..])) {
+        let name = page.path.trim_start_matches(FOLDER);
+        if !tested.contains(&format!("\"{name}\"")) {
             problems.add(page, 0, format_args!("its examples are not compiled: name the page in {TESTED}"));
         }
     }
