@@ -47,6 +47,8 @@ mod ctx;
 mod dialog;
 mod error;
 mod file;
+#[cfg(doctest)]
+mod guide;
 mod host;
 mod json;
 mod menu;

@@ -10,6 +10,7 @@ cargo xtask: everything one does with this repository
   plugins    build the example plugins to target/plugins/NAME.wasm
   bench      measure, with the release build
   chaos      kill the host, break the network and replace the plugin while updates flow; then count
+  book       make a site of the guide in docs/
   bot-api    make the SDK's typed Bot API anew from sdk/bot-api.json
   tidy       the checks of `test` that need no compiler: layout, layering, forgotten notes
   ci         the same as `test`
@@ -38,13 +39,14 @@ cargo xtask test [--fast] [--wasm-from WHERE] [STEP…]
 Runs every check and test, each as a named step that says what it does and how long it took. The first failure ends it.
 With names of steps it runs only those.
 
-  tidy      layout, layering, forgotten notes, links of the docs: no compiler needed
+  tidy      layout, layering, forgotten notes, links and table of contents of the docs: no compiler needed
   format    rustfmt
   build     the host, and everything that tests it
   plugins   example plugins and the tests' guests, to WebAssembly
   clippy    lints over everything, warnings denied
   docs      the API documentation, warnings denied (slow)
-  test      unit and end-to-end tests
+  book      the guide as a site; builds mdBook when it is not installed (slow)
+  test      unit and end-to-end tests, the guide's examples among them
   chats     the conversation scripts of the example plugins (plugins/*/*.chat), with `botyard test`
   demo      the conversation of `cargo xtask demo --check` (slow)
   browser   the playground in a Chromium, when there is one, or in the one named in BOTYARD_BROWSER (slow)
@@ -96,6 +98,14 @@ random; --seed repeats a run's.
 With --reloads, a plugin is replaced N times by a file that the host has never seen while updates flow. It exits with 0
 only if every update took effect once and memory after the last is within a tenth of that after the first tenth.";
 
+const BOOK: &str = "\
+cargo xtask book [--open]
+
+Makes a site of docs/ in target/book, with mdBook: the one in the PATH, else one that cargo builds into target/tools, once.
+docs/SUMMARY.md is its table of contents; `cargo xtask tidy` says when a page is missing there, or a link leads nowhere.
+
+  --open    shows it in a browser";
+
 const BOT_API: &str = "\
 cargo xtask bot-api
 
@@ -108,8 +118,8 @@ cargo xtask tidy
 
 Looks at the files of the repository without compiling them, and names every problem with file and line: tabs, trailing
 blanks, forgotten notes, files that have grown too long, modules that do not say what they are for, parts of the host
-that reach upward in its layering, dependencies with a version of their own, links that lead nowhere, generated code that
-is stale.";
+that reach upward in its layering, dependencies with a version of their own, links that lead nowhere, pages that are missing in
+the guide's table of contents, generated code that is stale.";
 
 pub(crate) fn print(command: Option<&str>) -> Result<()> {
     let text = match command {
@@ -119,6 +129,7 @@ pub(crate) fn print(command: Option<&str>) -> Result<()> {
         Some("plugins") => PLUGINS,
         Some("bench") => BENCH,
         Some("chaos") => CHAOS,
+        Some("book") => BOOK,
         Some("bot-api") => BOT_API,
         Some("tidy") => TIDY,
         Some(other) => bail!("there is no `cargo xtask {other}`; `cargo xtask help` lists what there is"),

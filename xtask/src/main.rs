@@ -12,6 +12,7 @@
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "there is no async runtime here to wait with")]
 
 mod bench;
+mod book;
 mod bot_api;
 mod chaos;
 mod demo;
@@ -54,6 +55,7 @@ fn run(args: &[String]) -> Result<()> {
         "test" | "ci" => test::run(rest),
         "plugins" => plugins::run(rest),
         "bench" => bench::run(rest),
+        "book" => book::run(rest),
         "bot-api" => bot_api::run(rest),
         "chaos" => chaos::run(rest),
         "tidy" => tidy::run(rest),

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::process::{output_of, run as run_command};
 use crate::wasm::Source;
 use crate::workspace::cargo;
-use crate::{demo, plugins, step, tidy};
+use crate::{book, demo, plugins, step, tidy};
 
 struct Step {
     name: &'static str,
@@ -19,8 +19,13 @@ struct Step {
     work: fn(Option<Source>) -> Result<()>,
 }
 
-const STEPS: [Step; 11] = [
-    Step { name: "tidy", what: "layout, layering, forgotten notes", slow: false, work: |_| tidy::check() },
+const STEPS: [Step; 12] = [
+    Step {
+        name: "tidy",
+        what: "layout, layering, forgotten notes, the guide's contents and links",
+        slow: false,
+        work: |_| tidy::check(),
+    },
     Step { name: "format", what: "rustfmt", slow: false, work: |_| format() },
     Step {
         name: "build",
@@ -36,6 +41,7 @@ const STEPS: [Step; 11] = [
     },
     Step { name: "clippy", what: "lints over everything, warnings denied", slow: false, work: |_| clippy() },
     Step { name: "docs", what: "API documentation, warnings denied", slow: true, work: |_| docs() },
+    Step { name: "book", what: "the guide, as a site", slow: true, work: |_| book::build() },
     Step { name: "test", what: "unit and end-to-end tests", slow: false, work: |_| tests() },
     Step { name: "chats", what: "the example plugins' conversation scripts", slow: false, work: |_| plugins::chats() },
     Step {

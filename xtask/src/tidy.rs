@@ -2,6 +2,7 @@
 //!
 //! Reads the files of the repository, changes nothing, and names every problem with file and line before it fails.
 
+mod book;
 mod layers;
 mod links;
 mod text;
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     if let Some(arg) = args.first() {
         bail!("`cargo xtask tidy` takes no {arg:?}");
     }
-    crate::step("tidy: layout, layering, forgotten notes", check)
+    crate::step("tidy: layout, layering, forgotten notes, links", check)
 }
 
 /// The checks.
@@ -61,6 +62,7 @@ pub(crate) fn check() -> Result<()> {
             manifest(file, &mut problems);
         }
     }
+    book::check(&files, &mut problems);
     layers::check(&files, &mut problems)?;
     problems
         .0

@@ -1,3 +1,5 @@
+mod guide;
+
 use std::io::Write as _;
 use std::path::Path;
 
