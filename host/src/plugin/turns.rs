@@ -110,6 +110,7 @@ mod tests {
             std::future::poll_fn(move |context| {
                 most.fetch_max(now.fetch_add(1, Relaxed) + 1, Relaxed);
                 order.lock().unwrap().push(n);
+                #[expect(clippy::disallowed_methods, reason = "a thread is what is shared")]
                 std::thread::sleep(Duration::from_millis(1));
                 now.fetch_sub(1, Relaxed);
                 polls += 1;

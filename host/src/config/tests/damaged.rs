@@ -30,7 +30,9 @@ proptest::proptest! {
         if let Err(error) = load(&text, NO_VARIABLES) {
             let error = error.to_string();
             proptest::prop_assert!(error.lines().all(|line| line.starts_with("/srv/bot.toml:")), "{error}");
-            proptest::prop_assert!(!error.contains(&TOKEN_VALUE[10..20]) && !error.contains(&TOKEN_VALUE[30..]), "{error}");
+            for part in [10..20, 30..TOKEN_VALUE.len()].map(|part| TOKEN_VALUE.get(part).unwrap()) {
+                proptest::prop_assert!(!error.contains(part), "{error}");
+            }
         }
     }
 }
