@@ -285,9 +285,22 @@ impl Dispatcher {
             })
         });
         // Ended by itself when everything stops; a failure of the store ends the turns as well.
-        let jobs = tokio::spawn(whose::same(jobs::run(self.context.clone(), self.jobs, self.grace, stop.clone())));
+        let mut jobs = tokio::spawn(whose::same(jobs::run(self.context.clone(), self.jobs, self.grace, stop.clone())));
         let mut running = JoinSet::new();
-        let result = self.turns(arrivals, &mut running, &mut stop).await;
+        let (result, jobs_ended) = {
+            let turns = self.turns(arrivals, &mut running, &mut stop);
+            tokio::pin!(turns);
+            tokio::select! {
+                result = &mut turns => (result, false),
+                ended = &mut jobs => match ended {
+                    Ok(Ok(())) => (turns.await, true),
+                    Ok(Err(error)) => (Err(error), true),
+                    // Whatever waits would wait for ever.
+                    Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                    Err(_) => (turns.await, true),
+                },
+            }
+        };
         if result.is_ok() && !running.is_empty() {
             tracing::info!(runs = running.len(), grace = ?self.grace, "waiting for runs to finish");
             let all = async { while running.join_next().await.is_some() {} };
@@ -300,7 +313,7 @@ impl Dispatcher {
         timers.abort();
         sweeping.abort();
         expiry.abort();
-        let result = if result.is_err() {
+        let result = if result.is_err() || jobs_ended {
             jobs.abort();
             result
         } else {

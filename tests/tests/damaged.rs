@@ -1,9 +1,12 @@
-//! Real plugin files with bits flipped, pieces missing and sections that lie: what becomes of them. In a process of its
-//! own, because compiling so many takes memory that other tests watch.
+//! Real plugin files with bits flipped, pieces missing and sections that lie, and a `bot.toml` with pieces changed: what
+//! becomes of them. In a process of its own, because compiling so many takes memory that other tests watch, and what a
+//! changed file holds in the token's place is hidden in all texts of the process from then on.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::LazyLock;
 
+use botyard::config::{Config, Environment, LoadOptions};
 use botyard::domain::PluginName;
 use botyard::plugin::{Engine, EngineSettings, Grants, HttpClient, Limits, Settings};
 use botyard_tests::plugin;
@@ -84,6 +87,38 @@ proptest! {
         let wasm = damaged(FILES[usize::from(of_module)].clone(), &damages);
         if let Err(error) = ENGINE.load(PluginName::new("damaged"), &wasm, settings) {
             prop_assert!(error.to_string().len() < 100_000);
+        }
+    }
+
+    /// It can be used, or the errors name their lines; and never with a piece of the token.
+    #[test]
+    fn changes_to_a_valid_file_make_nothing_panic_and_tell_no_secret(
+        changes in prop::collection::vec(
+            (any::<prop::sample::Index>(), 0..60_usize, "[\\[\\]{}=\"'#,.\n\u{0}é0-9a-z]{0,4}"), 1..5),
+        around_the_token: bool,
+    ) {
+        const TOKEN: &str = "123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw";
+        // Every key there is, with a token written into it.
+        let bot_toml = include_str!("../../bot.toml");
+        let mut text = bot_toml.replace("{ env = \"BOT_TOKEN\" }", &format!("\"{TOKEN}\""));
+        prop_assert!(text.contains(TOKEN));
+        for (at, gone, new) in &changes {
+            let (from, to) = match (around_the_token, text.find("token = ")) {
+                (true, Some(token)) => (token, token + 10),
+                _ => (0, text.len()),
+            };
+            let from = text.floor_char_boundary((from + at.index(to - from)).min(text.len()));
+            let gone = if around_the_token { gone % 4 } else { *gone };
+            let to = text.floor_char_boundary((from + gone).min(text.len()));
+            text.replace_range(from..to, new);
+        }
+        let environment: Environment = [("BOT_TOKEN", TOKEN)].into_iter().collect();
+        if let Err(error) = Config::parse(Path::new("/srv/bot.toml"), &text, &environment, LoadOptions::default()) {
+            let error = error.to_string();
+            prop_assert!(error.lines().all(|line| line.starts_with("/srv/bot.toml:")), "{error}");
+            for part in [10..20, 30..TOKEN.len()].map(|part| TOKEN.get(part).expect("letters")) {
+                prop_assert!(!error.contains(part), "{error}");
+            }
         }
     }
 }

@@ -27,8 +27,8 @@ Builds the host and the example plugins, then starts the host with bot.toml agai
 the same process. It prints the address of a chat page: what you type there, the plugins answer. Ctrl-C stops it, and
 the next start goes on where the conversations were (they are kept in the folder data).
 
-  --check           nobody at the keyboard: plays a short conversation with every plugin, with a restart of the host in
-                    the middle of a form, prints it, and exits with 0 only if every answer is right. Uses free ports and
+  --check           nobody at the keyboard: plays a short conversation with five of the plugins, with a restart of the host
+                    in the middle of a form, prints it, and exits with 0 only if every answer is right. Uses free ports and
                     a store of its own, so it can run beside another demo.
   --listen ADDR     where the chat page is served, 127.0.0.1:8090 by default
   --wasm-from WHERE see `cargo xtask help plugins`";

@@ -158,7 +158,7 @@ strip = \"debuginfo\" # keeps the names of functions, so that backtraces can be 
 
 fn bot(name: &str) -> String {
     format!(
-        "# The bot that this plugin is tried with. `botyard check` looks it through; docs/operating.md has all keys.
+        "# The bot that this plugin is tried with. `botyard check` looks it through; the bot.toml of Botyard lists all keys.
 
 [bot]
 # From @BotFather. Neither `botyard dev` nor `botyard test` needs one.

@@ -1,5 +1,4 @@
 mod bots;
-mod damaged;
 
 use std::path::Path;
 
@@ -564,4 +563,15 @@ fn every_limit_is_shown_and_stands_in_the_table_of_the_documentation() {
     let in_table = |key: &str| docs.contains(&format!("| `{key}` | {} |", Limits::default().shown()[key]));
     let missing: Vec<_> = shown.keys().filter(|key| !in_table(key)).collect();
     assert!(missing.is_empty(), "not in docs/operating.md with their defaults: {missing:?}");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_an_error_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bot.toml");
+    for bytes in [&b"\xff\xfe[bot]\n"[..], b"[bot]\ntoken = \"\xc3\x28\"\n", b"\0", &[0x80; 4096]] {
+        std::fs::write(&path, bytes).unwrap();
+        let error = Config::load(&path, LoadOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("bot.toml"), "{error}");
+    }
 }

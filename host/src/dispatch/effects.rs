@@ -143,12 +143,15 @@ impl Effects {
             }
         };
         let kept = |id: &str| {
-            ops.clone().into_iter().find_map(|op| {
+            let data = |row: &[u8]| String::from_utf8(ValueRow::decode(row).ok()?.bytes).ok();
+            let new = ops.clone().into_iter().find_map(|op| {
                 let Op::Put { key, value } = op else { return None };
                 let (_, Scope::Buttons(_), name) = kv::parse_key(key)? else { return None };
-                let row = (name == id).then(|| ValueRow::decode(value).ok())??;
-                String::from_utf8(row.bytes).ok()
-            })
+                data(value).filter(|_| name == id)
+            });
+            // What was kept already.
+            let mut places = [conversation.chat, None].into_iter();
+            new.or_else(|| places.find_map(|chat| data(&before(&kv::key(bot, plugin, Scope::Buttons(chat), id))?)))
         };
         for op in ops.clone() {
             let (key, value) = match op {

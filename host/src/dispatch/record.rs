@@ -131,10 +131,12 @@ impl Recorder {
 
     /// Tells of an event that is committed, or that failed at this attempt.
     pub(super) fn settle(&self, event: u64, failed: Option<&str>) {
+        // Taken in any case: the last listener may have left meanwhile.
+        let notes = self.take(event);
         if self.0.n_listeners.load(Relaxed) == 0 {
             return;
         }
-        for note in self.take(event) {
+        for note in notes {
             let note = Note { failed: failed.map(str::to_owned), ..note };
             let plugin = note.plugin.clone();
             let line = (note.weight() <= LONGEST).then(|| write(&Line::Note(Box::new(note))));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::routes::Version;
 use super::run::Failure;
 use crate::config::OnCrash;
-use crate::plugin::{self, Invocation, Journal, RunError, RunReport, Verdict};
+use crate::plugin::{self, Invocation, RunError, RunReport, Verdict};
 use crate::store::Tx;
 
 /// A failure of which its plugin is told.
@@ -59,7 +59,7 @@ impl Told {
         let invocation = Invocation {
             failed: Some(plugin::Failure { message, retry }),
             // Its calls are not those of the run that it stands for.
-            journal: Journal::default(),
+            journal: invocation.journal.told_of_failure(),
             ..invocation.clone()
         };
         Ok((Self { invocation, error, cpu: report.cpu, calls: report.calls, lines: report.lines }, report.tx))

@@ -322,6 +322,9 @@ impl Context {
             }
             Err(report) => (*report, None),
         };
+        if report.calls > 0 {
+            self.keep_journal(invocation.id, observes, invocation.journal.clone());
+        }
         trace::note(&self.traces, seen, &version.plugin, invocation, observes, &report);
         self.take_note(invocation, version, observes, before, &report, answered);
         (report.tx, report.result.map_err(|error| Failure::of_plugin(version, error)))

@@ -245,13 +245,17 @@ fn writes(effects: &Effects) -> Vec<String> {
         Some(value) => format!("{} {} = {value}", change.key, change.scope),
         None => format!("{} {} is removed", change.key, change.scope),
     });
+    let languages = effects.languages.iter().map(|change| match &change.after {
+        Some(language) => format!("language {} = {language}", change.scope),
+        None => format!("language {} is forgotten", change.scope),
+    });
     let in_time = |what: &str, name: &str, cancelled: bool, seconds: u64| {
         if cancelled { format!("{what} `{name}` is cancelled") } else { format!("{what} `{name}` in {seconds} s") }
     };
     let timers = effects.timers.iter().map(|timer| in_time("timer", &timer.name, timer.cancelled, timer.seconds));
     let jobs = effects.jobs.iter().map(|job| in_time("job", &job.name, job.cancelled, job.seconds));
     let broadcasts = effects.broadcasts.iter().map(|broadcast| format!("broadcast `{}` is begun", broadcast.name));
-    values.chain(timers).chain(jobs).chain(broadcasts).map(|line| clean(&line)).take(WRITES).collect()
+    values.chain(languages).chain(timers).chain(jobs).chain(broadcasts).map(|line| clean(&line)).take(WRITES).collect()
 }
 
 fn json(params: &str) -> Value {

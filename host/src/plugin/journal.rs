@@ -1,7 +1,7 @@
 //! What the runs of one event have done at once, and no roll-back undoes: a second run is answered from here instead of
 //! doing it again.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::CallError;
 use super::http;
@@ -13,6 +13,8 @@ use crate::domain::PluginName;
 pub struct Journal {
     pub(super) calls: Log<Result<String, CallError>>,
     pub(super) http: Log<Result<http::Response, http::Error>>,
+    /// Of the runs that were told of a failure, one per failed run.
+    told: Arc<OnceLock<Box<Journal>>>,
 }
 
 /// Calls of one kind, which are answered with an `A`.
@@ -45,7 +47,13 @@ pub(in crate::plugin) type Told = (String, String, Option<Result<String, String>
 impl Journal {
     /// True if a call of the Bot API that was answered is such a one.
     pub fn any_call(&self, is: impl Fn(&str, &str, &Result<String, CallError>) -> bool) -> bool {
-        self.calls.any(is)
+        self.calls.any(&is) || self.told.get().is_some_and(|told| told.calls.any(&is))
+    }
+
+    /// The journal of the runs that are told that a run of this one's has failed. It is kept with this one.
+    #[must_use]
+    pub fn told_of_failure(&self) -> Self {
+        Self::clone(self.told.get_or_init(Box::default))
     }
 
     /// The calls of the Bot API so far.

@@ -436,7 +436,7 @@ impl Arguments {
             "album" if count > 1 => "one regular expression: `#[album(\"^sell\")]`",
             "text" if count > 1 => "one regular expression: `#[text(\"^hi\")]`",
             "button" if count == 0 => {
-                "name the text of the button by its key in the catalogs: `#[button(\"menu.order\")]`"
+                "name the text of the button by its key in the catalogs: `#[button(\"menu-order\")]`"
             }
             "content" if count == 0 => "name what the message is made of: `#[content(\"photo\")]`",
             "on" if count == 0 => "name the kind of update: `#[on(\"edited_message\")]`",

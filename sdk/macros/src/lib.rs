@@ -52,7 +52,7 @@ use proc_macro::TokenStream;
 /// | `#[text]` | a message with a text that is no command of any plugin |
 /// | `#[text("regex")]` | a message whose text or caption the expression matches somewhere |
 /// | `#[callback(Order)]` | a pressed button with this type's data, which the function takes too: `fn pressed(ctx: &mut Ctx, order: Order)`; see `botyard_sdk::CallbackData` |
-/// | `#[button("menu.order")]` | the button of a reply keyboard whose text is this message of the catalogs, in any language |
+/// | `#[button("menu-order")]` | the button of a reply keyboard whose text is this message of the catalogs, in any language |
 /// | `#[callback("prefix")]` | a pressed button whose data begins like this; `#[callback]` for any |
 /// | `#[content("photo", "video")]` | a message that has one of these: see `botyard_sdk::api::Content` |
 /// | `#[state(Form::Name)]` | the same as `#[text]`, while the conversation is in this state; takes any pattern |

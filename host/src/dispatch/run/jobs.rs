@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -134,6 +135,9 @@ impl Context {
                 },
                 Err(report) => (*report, None),
             };
+            if report.calls > 0 {
+                self.keep_journal(turn.number, false, invocation.journal.clone());
+            }
             trace::note(&self.traces, seen, &version.plugin, &invocation, false, &report);
             self.take_note(&mut invocation, version, false, before, &report, answered);
             match report.result {
@@ -225,6 +229,18 @@ impl Context {
             let ops = vec![Op::Put { key, value: value.to_vec() }];
             self.must_commit(Commit { reads, ops, on_durable: None }).await?;
             return Ok(JobEnd::Again { due: head.due });
+        }
+        // Another time there is more of what it was short of; that is no attempt.
+        if let Some(wait) = failure.put_off {
+            let rest = wait.clamp(Duration::from_millis(1), backoff::CAP);
+            let due = unix_millis().saturating_add(millis(rest));
+            head.due = due;
+            let turn_key = job::turn_key(self.bot, &turn.plugin, turn.number);
+            let ops = vec![
+                Op::Put { key, value: head.encode() },
+                Op::Put { key: turn_key, value: TurnRow { id: turn.id, due }.encode() },
+            ];
+            return self.end_job(turn, Commit { reads, ops, on_durable: None }, JobEnd::Again { due }).await;
         }
         head.attempts += 1;
         let (plugin, attempts) = (&turn.plugin, version.plugin.limits().jobs.attempts);

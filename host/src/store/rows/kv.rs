@@ -96,6 +96,8 @@ pub fn parse_key(key: &[u8]) -> Option<(PluginName, Scope, String)> {
         0 => Scope::Plugin,
         1 => Scope::Chat(ChatId(id)),
         2 => Scope::User(UserId(id)),
+        3 => Scope::Buttons(Some(ChatId(id))),
+        4 => Scope::Buttons(None),
         _ => return None,
     };
     Some((plugin, scope, String::from_utf8(name.to_vec()).ok()?))
