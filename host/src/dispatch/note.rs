@@ -343,7 +343,13 @@ pub(super) mod tests {
         let conversation = note(1, "tea").conversation;
         let state = |name: String, bytes| StateRow { name, version: 3, expires: 8, bytes }.encode();
         let value = |bytes| ValueRow { expires: 0, bytes }.encode();
-        let scope = prop_oneof![Just(Scope::Plugin), Just(Scope::Chat(ChatId(-7))), Just(Scope::User(UserId(7)))];
+        let scope = prop_oneof![
+            Just(Scope::Plugin),
+            Just(Scope::Chat(ChatId(-7))),
+            Just(Scope::User(UserId(7))),
+            Just(Scope::Buttons(Some(ChatId(-7)))),
+            Just(Scope::Buttons(None)),
+        ];
         let bytes = || prop::collection::vec(any::<u8>(), 0..20);
         let elsewhere = Conversation { chat: Some(ChatId(8)), ..Conversation::default() };
         prop_oneof![

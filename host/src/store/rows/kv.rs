@@ -110,3 +110,23 @@ pub fn key(bot: BotId, plugin: &PluginName, scope: Scope, name: &str) -> Vec<u8>
     key.extend_from_slice(name.as_bytes());
     key
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_say_whose_value_it_is() {
+        let plugin = PluginName::new("shop");
+        for scope in [
+            Scope::Plugin,
+            Scope::Chat(ChatId(-100_123)),
+            Scope::User(UserId(7)),
+            Scope::Buttons(Some(ChatId(-7))),
+            Scope::Buttons(None),
+        ] {
+            let key = key(BotId(4242), &plugin, scope, "stock");
+            assert_eq!(parse_key(&key), Some((plugin.clone(), scope, "stock".to_owned())), "{scope:?}");
+        }
+    }
+}
