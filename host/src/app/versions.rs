@@ -116,6 +116,9 @@ impl Versions {
         if plugin.manifest.state_version != before.manifest.state_version {
             self.try_migrations(&plugin).await?;
         }
+        // A keyboard of the one on trial may be answered by the other, also after a rollback.
+        self.learn_buttons(&before).await?;
+        self.learn_buttons(&plugin).await?;
         row.trial = Some(found.to_string());
         self.shelf.keep(name, found.as_str(), wasm).await;
         self.shelf.write(name, &row).await?;

@@ -3,7 +3,7 @@
 //! A text that is a button's now is that button's alone; one that only was counts as what it was last.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::OnceLock;
+use std::sync::{PoisonError, RwLock};
 
 use super::Manifest;
 use crate::i18n::Catalogs;
@@ -15,7 +15,7 @@ const MOST: usize = 1_000;
 #[derive(Debug, Default)]
 pub struct Buttons {
     now: HashMap<String, BTreeSet<String>>,
-    before: OnceLock<HashMap<String, String>>,
+    before: RwLock<HashMap<String, String>>,
 }
 
 impl Buttons {
@@ -47,7 +47,8 @@ impl Buttons {
         if let Some(now) = self.now.get(&text) {
             return keys.iter().any(|key| now.contains(key));
         }
-        self.before.get().and_then(|before| before.get(&text)).is_some_and(|before| keys.contains(before))
+        let before = self.before.read().unwrap_or_else(PoisonError::into_inner);
+        before.get(&text).is_some_and(|before| keys.contains(before))
     }
 
     /// Takes up the texts that the buttons have had, the newest last, and answers with all that are to be remembered.
@@ -58,8 +59,7 @@ impl Buttons {
             self.now.iter().filter_map(|(text, keys)| Some((text.clone(), keys.first()?.clone()))).collect();
         let too_many = (all.len() + now.len()).saturating_sub(MOST).min(all.len());
         all.drain(..too_many);
-        // Told only once: a version is loaded for one bot.
-        self.before.get_or_init(|| all.iter().cloned().collect());
+        *self.before.write().unwrap_or_else(PoisonError::into_inner) = all.iter().cloned().collect();
         all.extend(now);
         all
     }
@@ -86,6 +86,17 @@ mod tests {
             buttons.now.entry(normal(text)).or_default().insert((*key).to_owned());
         }
         buttons
+    }
+
+    #[test]
+    fn one_that_serves_learns_what_another_says_meanwhile() {
+        let old = buttons(&[("Order", "order")]);
+        let key = ["order".to_owned()];
+        let known = old.remember(Vec::new());
+        assert!(!old.says(&key, "Buy"));
+        let known = buttons(&[("Buy", "order")]).remember(known);
+        assert_eq!(old.remember(known).len(), 2);
+        assert!(old.says(&key, "Buy") && old.says(&key, "Order"));
     }
 
     #[test]
