@@ -29,11 +29,11 @@ use crate::config::{Config, Environment, LoadOptions};
 ///
 /// A script (*.chat) is a text that reads like the chat itself:
 ///
-///     Alice: /order
-///     Bot: Which tea?
-///       [Black] [Green]
-///     Alice presses [Green]
-///     Bot edits: A green tea. How many cups?
+///   Alice: /order
+///   Bot: Which tea?
+///     [Black] [Green]
+///   Alice presses [Green]
+///   Bot edits: A green tea. How many cups?
 ///
 /// Each conversation gets a bot that nobody has written to yet: the real host with the plugins of
 /// bot.toml, a store of its own, and a simulated Telegram. No token, no network. In the folder of a
