@@ -5,7 +5,6 @@
 //! come back by itself.
 
 use std::collections::BTreeMap;
-use std::num::NonZero;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -25,7 +24,7 @@ use super::bindings::{self, PluginPre};
 use super::cache::Cache;
 use super::limits::MEMORY_CAP;
 use super::run::describe;
-use super::turns::{Habit, Turns};
+use super::turns::{Habit, LongRuns, Turns};
 use super::version::{Context, Pace, file_hash};
 use super::{Buttons, Error, Grants, HttpClient, Limits, Manifest, Plugin, Rights, Version, component, grants};
 use crate::domain::PluginName;
@@ -82,7 +81,7 @@ struct Inner {
     wasm: wasmtime::Engine,
     linker: Linker<Host>,
     places: Semaphore,
-    turns: Turns,
+    long_runs: LongRuns,
     http: HttpClient,
     allowances: Allowances,
     cache: Option<Cache>,
@@ -112,8 +111,7 @@ impl Engine {
         Ok(Self(Arc::new(Inner {
             linker,
             places: Semaphore::new(settings.max_runs.max(1)),
-            // As many threads as the runtime has by itself.
-            turns: Turns::for_threads(std::thread::available_parallelism().map_or(1, NonZero::get)),
+            long_runs: LongRuns::here().map_err(|error| Error::Engine(error.to_string()))?,
             http: settings.http,
             allowances: Allowances::default(),
             cache: settings.cache_dir.and_then(|folder| Cache::open(folder, &wasm)),
@@ -170,6 +168,7 @@ impl Engine {
         warnings.extend(rights.kinds_left_out(&name, &context.grants));
         let version = Version::of(wasm);
         let (engine, context, pace, habit) = (self.clone(), context.into(), Pace::default(), Habit::default());
+        let turns = Turns::of_another();
         Ok(Arc::new(Plugin {
             name,
             version,
@@ -182,6 +181,7 @@ impl Engine {
             context,
             pace,
             habit,
+            turns,
             buttons,
         }))
     }
@@ -216,9 +216,9 @@ impl Engine {
         self.0.places.acquire().await.expect("the engine never closes its places")
     }
 
-    /// The turns of long runs.
-    pub(super) fn turns(&self) -> &Turns {
-        &self.0.turns
+    /// Where runs go that take long.
+    pub(super) fn long_runs(&self) -> &LongRuns {
+        &self.0.long_runs
     }
 
     /// What makes the HTTP requests of plugins.

@@ -258,7 +258,7 @@ impl Plugin {
             }
             Err(error) => return (host, Err(RunError::Host(error.to_string()))),
         }
-        let (migrated, problem) = match self.migrate(host, state).await {
+        let (migrated, problem) = match self.migrate(host, state.clone()).await {
             (host, Ok(Ok(new))) => return self.handle(host, invocation, wire::Event::Expired(new)).await,
             (host, Ok(Err(problem))) => (host, guests_words(problem)),
             (host, Err(error @ (RunError::OutOfTime(_) | RunError::Host(_)))) => return (host, Err(error)),
@@ -295,14 +295,17 @@ impl Plugin {
             event,
             failed: invocation.failed.clone(),
         };
-        let mut store = self.engine.store(host);
+        let (code, mut store) = (self.code.clone(), self.engine.store(host));
         let guard = Guard::of(&store);
-        let work = async {
-            let guest = self.code.instantiate_async(&mut store).await?;
-            guest.botyard_plugin_handler().call_handle(&mut store, &invocation).await
-        };
-        let answer = guard.watch(self.in_turn(&guard, work)).await;
-        let (host, answer) = finish(store, answer);
+        let handled = self.in_turn(Arc::clone(&guard.meter), async move {
+            let work = async {
+                let guest = code.instantiate_async(&mut store).await?;
+                guest.botyard_plugin_handler().call_handle(&mut store, &invocation).await
+            };
+            let answer = guard.watch(work).await;
+            finish(store, answer)
+        });
+        let (host, answer) = handled.await;
         let result = answer.and_then(|answer| match answer {
             Ok(exported::Verdict::Done) => Ok(Verdict::Done),
             Ok(exported::Verdict::Pass) => Ok(Verdict::Pass),
@@ -337,7 +340,7 @@ impl Plugin {
         let before = run.tx.savepoint();
         let kept = on_trial.then(|| row.encode());
         let old = State { name: row.name, version: row.version, bytes: row.bytes };
-        let (mut host, migrated) = self.migrate(host, &old).await;
+        let (mut host, migrated) = self.migrate(host, old).await;
         let run = host.run.as_mut().expect("a host that was made for a run has one");
         let problem = match migrated.map(|answer| answer.and_then(|new| self.check_migrated(new))) {
             Ok(Ok(new)) => {
@@ -369,21 +372,24 @@ impl Plugin {
         Ok(new)
     }
 
-    async fn migrate(&self, host: Host, old: &State) -> (Host, Result<Result<State, String>, RunError>) {
-        let mut store = self.engine.store(host);
+    async fn migrate(&self, host: Host, old: State) -> (Host, Result<Result<State, String>, RunError>) {
+        let (code, mut store) = (self.code.clone(), self.engine.store(host));
         let guard = Guard::of(&store);
-        let work = async {
-            let guest = self.code.instantiate_async(&mut store).await?;
-            guest.botyard_plugin_handler().call_migrate(&mut store, old).await
-        };
-        let answer = guard.watch(self.in_turn(&guard, work)).await;
-        finish(store, answer)
+        let migrated = self.in_turn(Arc::clone(&guard.meter), async move {
+            let work = async {
+                let guest = code.instantiate_async(&mut store).await?;
+                guest.botyard_plugin_handler().call_migrate(&mut store, &old).await
+            };
+            let answer = guard.watch(work).await;
+            finish(store, answer)
+        });
+        migrated.await
     }
 
-    /// Measured work that, when it is long, leaves one of the host's threads to the others.
-    async fn in_turn<T>(&self, guard: &Guard, work: impl Future<Output = T>) -> T {
-        let is_long = || self.habit.is_long(guard.meter.spent());
-        self.engine.turns().share(is_long, guard.meter.measure(work)).await
+    /// Work of which the meter tells how long it took; when that is long, it makes room for the others.
+    async fn in_turn<T: Send + 'static>(&self, meter: Arc<Meter>, work: impl Future<Output = T> + Send + 'static) -> T {
+        let is_long = || self.habit.is_long(meter.spent());
+        self.engine.long_runs().share(self.turns, is_long, work).await
     }
 }
 
@@ -425,7 +431,7 @@ impl Plugin {
         let meter = Arc::new(Meter::new(self.context.limits.cpu));
         let host = Host::describing(Arc::clone(&self.context), meter, self.engine.http());
         let old = State { name: old.name.clone(), version: old.version, bytes: old.bytes.clone() };
-        let (_, migrated) = self.migrate(host, &old).await;
+        let (_, migrated) = self.migrate(host, old).await;
         migrated.map(|answer| answer.and_then(|new| self.check_migrated(new)).map(drop))
     }
 }
@@ -476,7 +482,7 @@ async fn describe_in(engine: &Engine, code: &PluginPre<Host>, host: Host) -> Res
         let guest = code.instantiate_async(&mut store).await?;
         guest.botyard_plugin_handler().call_describe(&mut store).await
     };
-    let answer = guard.watch(guard.meter.measure(work)).await;
+    let answer = guard.watch(work).await;
     finish(store, answer).1
 }
 
@@ -493,9 +499,9 @@ impl Guard {
         Self { meter: Arc::clone(&host.meter), deadline }
     }
 
-    /// None when the deadline passed first.
+    /// Does measured work. None when the deadline passed first.
     async fn watch<T>(&self, work: impl Future<Output = wasmtime::Result<T>>) -> Option<wasmtime::Result<T>> {
-        tokio::time::timeout_at(self.deadline, work).await.ok()
+        tokio::time::timeout_at(self.deadline, self.meter.measure(work)).await.ok()
     }
 }
 

@@ -1,55 +1,192 @@
-//! Who works when there is more to do than processors: runs that take long leave one of the threads to the others.
+//! Who works when there is more to do than processors: runs that take long make room for the others.
 //!
 //! A guest that works on is interrupted a few milliseconds later, but everybody who is due meanwhile has waited for
 //! that, and where fifty work on, for all of them in turn. So a run that has worked for a moment already, or whose
-//! plugin's runs usually do, goes on only when it has a turn. There is one turn less than there are threads. It is given
-//! back whenever the guest waits or is interrupted, and given out in the order in which it was asked for. Nothing fails
-//! here; waiting for a turn counts towards `limits.time`, not towards `limits.cpu`.
+//! plugin's runs usually do, goes on elsewhere: on threads of a lower priority, one less than there are processors.
+//! It has a turn there until it waits or is interrupted. Plugins take turns, and so do the runs of one plugin: one that
+//! has many long runs under way takes no more from a plugin that has one. Nothing fails here; waiting for a turn counts
+//! towards `limits.time`, not towards `limits.cpu`.
 
-use std::pin::pin;
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
+use std::{io, thread};
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use async_task::Runnable;
+use tokio::runtime::Handle;
 
 /// A run that has worked for so long is a long one.
 const LONG: Duration = Duration::from_millis(1);
 /// One in so many long runs makes a plugin's runs long ones from their start.
 const OFTEN: u32 = 8;
+/// Of threads that work on long runs: low enough that whoever wakes up goes before them, high enough that they still get
+/// a quarter of the time where nobody ever sleeps.
+const NICE: i32 = 5;
 
-/// The turns of long runs.
+/// The threads for long runs. They end when it is dropped, and what is under way on them with them.
 #[derive(Debug)]
-pub(super) struct Turns(Semaphore);
+pub(super) struct LongRuns(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    due: Mutex<Due>,
+    more: Condvar,
+}
+
+/// The runs that are due, of each plugin in the order in which they became due.
+#[derive(Debug, Default)]
+struct Due {
+    of: BTreeMap<Turns, VecDeque<Runnable>>,
+    /// Those of which there are some, the one whose turn it is first.
+    turns: VecDeque<Turns>,
+    over: bool,
+}
+
+/// The turns of one plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Turns(u64);
 
 /// Whether a plugin's runs are long ones: the mean of its last few, in nanoseconds.
 #[derive(Debug, Default)]
 pub(super) struct Habit(AtomicU64);
 
-impl Turns {
-    /// For a host with as many threads.
-    pub(super) fn for_threads(threads: usize) -> Self {
-        Self(Semaphore::new(threads.saturating_sub(1).max(1)))
+impl LongRuns {
+    /// Starts threads for a machine with as many processors.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub(super) fn on(processors: usize) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let long_runs = Self(Arc::clone(&shared));
+        for n in 0..processors.saturating_sub(1).max(1) {
+            let shared = Arc::clone(&shared);
+            let work = move || {
+                step_back();
+                while let Some(runnable) = shared.next() {
+                    runnable.run();
+                }
+            };
+            thread::Builder::new().name(format!("long-runs-{n}")).spawn(work)?;
+        }
+        Ok(long_runs)
     }
 
-    /// Does `work`, with a turn for every poll of it at which `is_long`.
-    pub(super) async fn share<T>(&self, is_long: impl Fn() -> bool, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
-        let mut waiting = None;
-        std::future::poll_fn(|context: &mut Context<'_>| -> Poll<T> {
-            let turn: Option<SemaphorePermit<'_>> = if waiting.is_some() || is_long() {
-                let waiting_for = waiting.get_or_insert_with(|| Box::pin(self.0.acquire()));
-                let turn = ready!(waiting_for.as_mut().poll(context)).expect("nobody closes the turns");
-                waiting = None;
-                Some(turn)
-            } else {
-                None
-            };
-            let done = work.as_mut().poll(context);
-            drop(turn);
-            done
-        })
-        .await
+    /// Starts threads for this machine; see [`LongRuns::on`].
+    pub(super) fn here() -> io::Result<Self> {
+        Self::on(thread::available_parallelism().map_or(1, NonZero::get))
+    }
+
+    /// Does `work`: where it is called until a poll of it is to come at which `is_long`, and from then on in `turns`.
+    /// Work that nobody waits for any longer ends at its next turn at the latest.
+    pub(super) async fn share<T: Send + 'static>(
+        &self,
+        turns: Turns,
+        is_long: impl Fn() -> bool,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        let mut work = Box::pin(work);
+        let here = std::future::poll_fn(|context| match is_long() {
+            true => Poll::Ready(None),
+            false => work.as_mut().poll(context).map(Some),
+        });
+        if let Some(done) = here.await {
+            return done;
+        }
+        let runtime = Handle::current();
+        let work = std::future::poll_fn(move |context| {
+            // What it asks of the runtime, its clock above all, is that of whoever waits for it.
+            let _runtime = runtime.enter();
+            work.as_mut().poll(context)
+        });
+        let shared = Arc::clone(&self.0);
+        let tasks = async_task::Builder::new().propagate_panic(true);
+        let (runnable, task) = tasks.spawn(|()| work, move |next| shared.put(turns, next));
+        runnable.schedule();
+        task.await
+    }
+}
+
+impl Drop for LongRuns {
+    fn drop(&mut self) {
+        let left = {
+            let mut due = self.0.due();
+            due.over = true;
+            std::mem::take(&mut due.of)
+        };
+        self.0.more.notify_all();
+        // Not under the lock: what is dropped may put itself here once more.
+        drop(left);
+    }
+}
+
+impl Shared {
+    fn due(&self) -> MutexGuard<'_, Due> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, turns: Turns, runnable: Runnable) {
+        let refused = self.due().put(turns, runnable);
+        self.more.notify_one();
+        drop(refused);
+    }
+
+    /// Waits for the run whose turn it is. None when there will be no more.
+    fn next(&self) -> Option<Runnable> {
+        let mut due = self.due();
+        loop {
+            match due.next() {
+                Some(runnable) => return Some(runnable),
+                None if due.over => return None,
+                None => due = self.more.wait(due).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+impl Due {
+    /// Gives it back when nobody will take it up any more.
+    fn put(&mut self, turns: Turns, runnable: Runnable) -> Option<Runnable> {
+        if self.over {
+            return Some(runnable);
+        }
+        let due = self.of.entry(turns).or_default();
+        if due.is_empty() {
+            self.turns.push_back(turns);
+        }
+        due.push_back(runnable);
+        None
+    }
+
+    fn next(&mut self) -> Option<Runnable> {
+        let turns = self.turns.pop_front()?;
+        let due = self.of.get_mut(&turns)?;
+        let runnable = due.pop_front();
+        if due.is_empty() {
+            self.of.remove(&turns);
+        } else {
+            self.turns.push_back(turns);
+        }
+        runnable
+    }
+}
+
+impl Turns {
+    /// Those of one more plugin.
+    pub(super) fn of_another() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(LAST.fetch_add(1, Relaxed))
+    }
+}
+
+/// Makes the calling thread one that lets the others go first.
+fn step_back() {
+    // Elsewhere it would be the whole process that steps back.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+        tracing::warn!(%error, "long runs work at the priority of all others: these may wait for them");
     }
 }
 
@@ -75,7 +212,7 @@ fn nanos(time: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use futures_util::FutureExt;
 
     use super::*;
 
@@ -100,46 +237,96 @@ mod tests {
         assert!(was_long < 20, "one long run in twenty is no habit: {was_long}");
     }
 
-    /// Polls that are under way at once at most, of ten works with five polls each, and which was polled when.
-    async fn shared(threads: usize, is_long: bool) -> (usize, Vec<usize>) {
-        let turns = Turns::for_threads(threads);
-        let (now, most, order) = (AtomicUsize::new(0), AtomicUsize::new(0), std::sync::Mutex::new(Vec::new()));
-        let work = |n: usize| {
-            let (now, most, order) = (&now, &most, &order);
-            let mut polls = 0;
-            std::future::poll_fn(move |context| {
-                most.fetch_max(now.fetch_add(1, Relaxed) + 1, Relaxed);
-                order.lock().unwrap().push(n);
-                #[expect(clippy::disallowed_methods, reason = "a thread is what is shared")]
-                std::thread::sleep(Duration::from_millis(1));
-                now.fetch_sub(1, Relaxed);
-                polls += 1;
-                context.waker().wake_by_ref();
-                if polls < 5 { Poll::Pending } else { Poll::Ready(()) }
-            })
-        };
-        std::thread::scope(|scope| {
-            for thread in 0..2 {
-                let (turns, work) = (&turns, &work);
-                scope.spawn(move || {
-                    let works = (0..5).map(|n| turns.share(move || is_long, work(thread * 5 + n)));
-                    let all = futures_util::future::join_all(works);
-                    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(all);
+    /// Long works of so many runs of each plugin, all begun at once, with five polls each: whose polls they were.
+    async fn polled<const N: usize>(long_runs: &LongRuns, runs: [usize; N]) -> Vec<(usize, usize)> {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let begun = Arc::new(tokio::sync::Barrier::new(runs.iter().sum()));
+        let mut works = Vec::new();
+        for (plugin, runs) in runs.into_iter().enumerate() {
+            let turns = Turns::of_another();
+            for run in 0..runs {
+                let (log, begun) = (log.clone(), begun.clone());
+                works.push(async move {
+                    let all_begun = async move {
+                        begun.wait().await;
+                    };
+                    let mut polls = 0;
+                    let work = std::future::poll_fn(move |context| {
+                        log.lock().unwrap().push((plugin, run));
+                        #[expect(clippy::disallowed_methods, reason = "a thread is what is shared")]
+                        std::thread::sleep(Duration::from_millis(1));
+                        polls += 1;
+                        context.waker().wake_by_ref();
+                        if polls < 5 { Poll::Pending } else { Poll::Ready(()) }
+                    });
+                    long_runs.share(turns, || true, all_begun.then(|()| work)).await;
                 });
             }
-        });
-        (most.into_inner(), order.into_inner().unwrap())
+        }
+        futures_util::future::join_all(works).await;
+        Arc::into_inner(log).unwrap().into_inner().unwrap()
     }
 
     #[tokio::test]
-    async fn long_runs_leave_a_thread_free_and_take_turns() {
-        let (most, order) = shared(2, true).await;
-        assert_eq!(most, 1, "on two threads, one works for long runs");
-        let mut polled: Vec<usize> = order[..20].to_vec();
-        polled.sort_unstable();
-        polled.dedup();
-        assert_eq!(polled.len(), 10, "nobody is polled a third time before all had a turn: {order:?}");
-        assert_eq!(shared(1, true).await.0, 1, "a single thread is not forbidden to all");
-        assert_eq!(shared(2, false).await.0, 2, "short runs wait for nobody");
+    async fn plugins_take_turns_whatever_the_number_of_their_runs() {
+        let order = polled(&LongRuns::on(2).unwrap(), [20, 1]).await;
+        assert_eq!(order.len(), 105);
+        let last = order.iter().rposition(|(plugin, _)| *plugin == 1).unwrap();
+        assert!(last < 12, "every other turn is that of the plugin with a single run, or nearly: {order:?}");
+    }
+
+    #[tokio::test]
+    async fn the_runs_of_one_plugin_take_turns() {
+        let order = polled(&LongRuns::on(1).unwrap(), [10]).await;
+        assert_eq!(order.len(), 50);
+        let most = (0..10).map(|n| order[..20].iter().filter(|(_, run)| *run == n).count()).max();
+        assert!(most <= Some(4), "one works while the others are not through their second turn: {order:?}");
+    }
+
+    /// The threads that work at which is long from its third poll on.
+    #[tokio::test(start_paused = true)]
+    async fn only_what_is_long_goes_elsewhere_and_the_clock_goes_with_it() {
+        let long_runs = LongRuns::on(2).unwrap();
+        let polls = Arc::new(AtomicU64::new(0));
+        let threads = Arc::new(Mutex::new(Vec::new()));
+        let work = {
+            let (polls, threads) = (polls.clone(), threads.clone());
+            async move {
+                for _ in 0..4 {
+                    threads.lock().unwrap().push(std::thread::current().id());
+                    polls.fetch_add(1, Relaxed);
+                    tokio::time::sleep(Duration::from_secs(3600)).await;
+                }
+                (tokio::time::Instant::now(), rustix::process::getpriority_process(None))
+            }
+        };
+        let begun = tokio::time::Instant::now();
+        let (ended, priority) = long_runs.share(Turns::of_another(), || polls.load(Relaxed) >= 2, work).await;
+        assert_eq!((ended - begun).as_secs(), 4 * 3600);
+        let threads = threads.lock().unwrap();
+        let here = threads.iter().map(|id| *id == std::thread::current().id()).collect::<Vec<_>>();
+        assert_eq!(here, [true, true, false, false]);
+        if cfg!(target_os = "linux") {
+            assert_eq!(priority, Ok(NICE));
+            assert_ne!(rustix::process::getpriority_process(None), Ok(NICE), "this thread did not step back");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_ends() {
+        let long_runs = LongRuns::on(2).unwrap();
+        let alive = Arc::new(());
+        let held = alive.clone();
+        let work = std::future::poll_fn(move |context| {
+            let _held = &held;
+            context.waker().wake_by_ref();
+            Poll::<()>::Pending
+        });
+        let turns = Turns::of_another();
+        let waited = tokio::time::timeout(Duration::from_millis(5), long_runs.share(turns, || true, work)).await;
+        assert!(waited.is_err());
+        while Arc::strong_count(&alive) > 1 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 }

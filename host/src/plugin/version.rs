@@ -14,7 +14,7 @@ use super::api::Host;
 use super::bindings::PluginPre;
 use super::engine::Engine;
 use super::grants::{self, Reach};
-use super::turns::Habit;
+use super::turns::{Habit, Turns};
 use super::{Buttons, Grants, Limit, Limits, Manifest, Rights};
 use crate::domain::{OriginPattern, PluginName};
 use crate::i18n::{Catalogs, Markup, Value};
@@ -72,6 +72,7 @@ pub struct Plugin {
     pub(super) context: Arc<Context>,
     pub(super) pace: Pace,
     pub(super) habit: Habit,
+    pub(super) turns: Turns,
     pub(super) buttons: Buttons,
 }
 
