@@ -120,7 +120,7 @@ fn link_in_vain(
 fn denial(kind: &ComponentFunc) -> Option<Val> {
     let Some(Type::Result(result)) = kind.results().next() else { return None };
     let Some(Type::Enum(codes)) = result.err() else { return None };
-    let code = codes.names().find(|code| matches!(*code, "access-denied" | "access"))?;
+    let code = codes.names().find(|code| *code == "access-denied")?;
     Some(Val::Result(Err(Some(Box::new(Val::Enum(code.to_owned()))))))
 }
 
