@@ -5,6 +5,7 @@
 //! watches them loads each new version once.
 
 mod c;
+mod js;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -65,15 +66,19 @@ pub(crate) fn build(names: &[String], guests: bool, from: Option<Source>) -> Res
     if guests {
         wanted.append(&mut find(&GUESTS)?);
     }
-    let mut in_c = c::find()?;
-    if let Some(name) = names.iter().find(|name| !wanted.contains_key(*name) && !in_c.contains_key(*name)) {
-        let known: Vec<&str> = wanted.keys().chain(in_c.keys()).map(String::as_str).collect();
+    let (mut in_c, mut in_js) = (c::find()?, js::find()?);
+    let known: Vec<&String> = wanted.keys().chain(in_c.keys()).chain(in_js.keys()).collect();
+    if let Some(name) = names.iter().find(|name| !known.contains(name)) {
+        let known: Vec<&str> = known.into_iter().map(String::as_str).collect();
         bail!("there is no plugin {name:?}; there are {}", known.join(", "));
     }
-    wanted.retain(|name, _| names.is_empty() || names.contains(name));
-    in_c.retain(|name, _| names.is_empty() || names.contains(name));
+    let is_wanted = |name: &String| names.is_empty() || names.contains(name);
+    wanted.retain(|name, _| is_wanted(name));
+    in_c.retain(|name, _| is_wanted(name));
+    in_js.retain(|name, _| is_wanted(name));
     c::build(&in_c)?;
-    if wanted.is_empty() && !in_c.is_empty() {
+    js::build(&in_js)?;
+    if wanted.is_empty() && !(in_c.is_empty() && in_js.is_empty()) {
         return Ok(());
     }
     if wanted.is_empty() {
@@ -95,10 +100,13 @@ pub(crate) fn build(names: &[String], guests: bool, from: Option<Source>) -> Res
 /// Plays the conversation scripts of the example plugins, each plugin alone, with the host that was built.
 pub(crate) fn chats() -> Result<()> {
     let host = root().join("target/debug/botyard");
-    for (name, guest) in find(&PLUGINS)? {
-        let folder = root().join(PLUGINS.sources).join(&name);
+    let of_cargo = find(&PLUGINS)?.into_iter().map(|(name, guest)| (name, guest.result));
+    // Those in JavaScript are there only where they could be built.
+    let in_js = js::find()?.into_keys().map(|name| (name.clone(), js::result(&name)));
+    for (name, wasm) in of_cargo.chain(in_js.filter(|(_, wasm)| wasm.exists())) {
+        let scripts = root().join(PLUGINS.sources).join(&name);
         let mut test = Command::new(&host);
-        test.arg("test").arg("--plugin").arg(format!("{name}={}", guest.result.display())).arg(folder);
+        test.arg("test").arg("--plugin").arg(format!("{name}={}", wasm.display())).arg(scripts);
         process::run(&format!("`botyard test` of {name}"), &mut test)
             .with_context(|| format!("`cargo xtask test build plugins chats` brings {name} up to date first"))?;
     }

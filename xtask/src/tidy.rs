@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use crate::workspace::{read, root};
 
 /// Folders at the root that hold results, not sources.
-const RESULTS: [&str; 3] = ["target", "data", ".git"];
+const RESULTS: [&str; 5] = ["target", "data", ".git", "plugins/hello-js/node_modules", "plugins/hello-js/build"];
 const CHECKED: [&str; 8] = ["rs", "toml", "md", "wit", "ftl", "html", "css", "js"];
 
 /// One file of the repository.

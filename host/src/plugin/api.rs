@@ -46,6 +46,7 @@ mod schedule;
 mod storage;
 #[cfg(test)]
 mod tests;
+pub(super) mod wasi;
 
 pub(super) use fsm::{put_state, read_state};
 
@@ -64,6 +65,9 @@ pub(super) struct Host {
     log_left: u64,
     /// What was logged.
     pub(super) lines: Vec<String>,
+    /// Nanoseconds that it has waited on purpose.
+    waited: u64,
+    wasi: wasi::Wasi,
 }
 
 /// The state of one run.
@@ -134,6 +138,8 @@ impl Host {
             memory: MemoryGuard::new(budget.memory),
             log_left,
             lines: Vec::new(),
+            waited: 0,
+            wasi: wasi::Wasi::default(),
             meter,
             budget,
             run: None,
@@ -190,6 +196,7 @@ impl Host {
         self.memory = MemoryGuard::new(self.budget.memory);
         self.meter.renew();
         self.panic = None;
+        self.wasi.renew();
     }
 }
 

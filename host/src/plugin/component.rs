@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use wasmtime::component::Component;
 use wit_component::ComponentEncoder;
 
+use super::api::wasi;
 use super::{Error, bare};
 
 /// What a plugin must export.
@@ -121,6 +122,19 @@ fn leb128(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
     None
 }
 
+/// Why the compiler did not take it, and what mends what is often the matter with components of other languages.
+pub(super) fn cannot_be_compiled(error: &wasmtime::Error) -> Error {
+    let mut problem = format!("{error:#}");
+    if problem.contains("component model async") {
+        problem.push_str(" (build it without async functions: componentize-qjs takes `--sync`)");
+    } else if problem.contains("the configured maximum") {
+        problem.push_str(
+            " (where WASI is stubbed, as by `--stub-wasi`, build it without that: the host has what is needed)",
+        );
+    }
+    Error::Compile(problem)
+}
+
 /// Checks that the component exports what the host calls, and imports nothing that the host does not offer.
 pub(super) fn check_interface(component: &Component) -> Result<(), Error> {
     let engine = component.engine();
@@ -133,11 +147,12 @@ pub(super) fn check_interface(component: &Component) -> Result<(), Error> {
     if exports.iter().any(|export| fits(export, EXPORT)) { Ok(()) } else { Err(other_world(&exports)) }
 }
 
-/// The interfaces that a component imports, with their versions; that of the shared types is none of its own.
+/// The interfaces that a component imports, with their versions; that of the shared types is none of its own, and those of
+/// WASI give it nothing.
 pub(super) fn interfaces(component: &Component) -> Vec<String> {
     let kind = component.component_type();
     let names = kind.imports(component.engine()).map(|(name, _)| name.to_owned());
-    names.filter(|name| base(name) != base(OFFERED[0])).collect()
+    names.filter(|name| base(name) != base(OFFERED[0]) && !wasi::is_of_wasi(name)).collect()
 }
 
 fn other_world(exports: &[&str]) -> Error {
@@ -149,8 +164,8 @@ fn other_world(exports: &[&str]) -> Error {
 
 /// Why an import can't be had; `None` where it can.
 fn explain(import: &str) -> Option<String> {
-    if import.starts_with("wasi:") {
-        return Some(format!("`{import}` (WASI is not offered: build for the target wasm32-unknown-unknown)"));
+    if wasi::is_of_wasi(import) {
+        return wasi::refuses(import).map(|cure| format!("`{import}` ({cure})"));
     }
     match OFFERED.iter().find(|offered| base(offered) == base(import)) {
         Some(offered) if fits(import, offered) => None,

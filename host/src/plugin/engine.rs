@@ -19,10 +19,10 @@ use wasmtime::{
 };
 
 use super::allowance::Allowances;
-use super::api::Host;
+use super::api::{Host, wasi};
 use super::bindings::{self, PluginPre};
 use super::cache::Cache;
-use super::limits::MEMORY_CAP;
+use super::limits::{MEMORY_CAP, MOST_INSTANCES, MOST_MEMORIES, MOST_TABLES};
 use super::run::describe;
 use super::turns::{Habit, LongRuns, Turns};
 use super::version::{Context, Pace, file_hash};
@@ -195,7 +195,7 @@ impl Engine {
         // What describes an interface is not always checked before it is relied on, and anybody can have written it.
         let compile = || {
             let bytes = component::componentise(wasm)?;
-            Component::from_binary(&inner.wasm, &bytes).map_err(|error| Error::Compile(format!("{error:#}")))
+            Component::from_binary(&inner.wasm, &bytes).map_err(|error| component::cannot_be_compiled(&error))
         };
         let component = std::panic::catch_unwind(AssertUnwindSafe(compile)).unwrap_or(Err(Error::Damaged))?;
         if let Some(cache) = &inner.cache {
@@ -208,7 +208,8 @@ impl Engine {
         component::check_interface(component)?;
         // The names are right, so whatever does not fit is a type behind one of them.
         let differs = |error: wasmtime::Error| Error::Component(format!("{error:#}"));
-        PluginPre::new(self.0.linker.instantiate_pre(component).map_err(differs)?).map_err(differs)
+        let linker = wasi::link(&self.0.linker, component).map_err(differs)?;
+        PluginPre::new(linker.instantiate_pre(component).map_err(differs)?).map_err(differs)
     }
 
     /// A place among the runs that may be under way; waits for one where all are taken.
@@ -263,12 +264,14 @@ fn pooled(max_runs: usize) -> Config {
     let instances = u32::try_from(max_runs.max(1) + SPARE).unwrap_or(u32::MAX);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(instances)
-        // A component made of a module has four core instances (one with the memory) and two tables.
-        .total_core_instances(instances.saturating_mul(4))
-        .total_memories(instances)
-        .total_tables(instances.saturating_mul(2))
+        // Room for the largest in every place costs addresses, and no memory.
+        .total_core_instances(instances.saturating_mul(MOST_INSTANCES))
+        .total_memories(instances.saturating_mul(MOST_MEMORIES))
+        .total_tables(instances.saturating_mul(MOST_TABLES))
         .total_stacks(instances)
-        .max_memories_per_component(1)
+        .max_core_instances_per_component(MOST_INSTANCES)
+        .max_memories_per_component(MOST_MEMORIES)
+        .max_tables_per_component(MOST_TABLES)
         .max_memory_size(MEMORY_CAP as usize)
         .max_unused_warm_slots(WARM)
         .linear_memory_keep_resident(KEEP_RESIDENT)

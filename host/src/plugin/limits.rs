@@ -11,9 +11,11 @@ use crate::domain::PluginName;
 /// More memory than this no run gets: the pool reserves it for each.
 pub const MEMORY_CAP: u64 = 256 << 20;
 
-/// A component that the toolchain makes of a module has four instances, two tables and one memory.
-const MOST_INSTANCES: usize = 16;
-const MOST_TABLES: usize = 8;
+/// A component that is made of a module has four instances, two tables and one memory; one that brings Python has 14
+/// instances, one that brings QuickJS a second memory, which is empty. The pool has room for as much in every place.
+pub(super) const MOST_INSTANCES: u32 = 16;
+pub(super) const MOST_TABLES: u32 = 4;
+pub(super) const MOST_MEMORIES: u32 = 2;
 const MOST_TABLE_ELEMENTS: usize = 20_000;
 
 /// One of the limits, for whoever has to tell of it.
@@ -253,14 +255,14 @@ impl ResourceLimiter for MemoryGuard {
     }
 
     fn instances(&self) -> usize {
-        MOST_INSTANCES
+        MOST_INSTANCES as usize
     }
 
     fn tables(&self) -> usize {
-        MOST_TABLES
+        MOST_TABLES as usize
     }
 
     fn memories(&self) -> usize {
-        1
+        MOST_MEMORIES as usize
     }
 }

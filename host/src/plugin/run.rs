@@ -508,6 +508,7 @@ impl Guard {
 /// Throws the instance away, and says why there is no answer where there is none.
 fn finish<T>(store: Store<Host>, answer: Option<wasmtime::Result<T>>) -> (Host, Result<T, RunError>) {
     let mut host = store.into_data();
+    host.end_lines();
     let result = match answer {
         Some(Ok(answer)) => Ok(answer),
         Some(Err(error)) => Err(explain(&mut host, &error)),

@@ -16,6 +16,7 @@ mod load;
 mod misbehave;
 mod samples;
 mod state;
+mod wasi;
 
 const BOT: BotId = BotId(42);
 const NOW: u64 = 1_700_000_000_000;

@@ -147,3 +147,22 @@ async fn a_plugin_in_c_answers_like_any_other() {
     assert_eq!(ask(&simulator, ALICE, "/hello").await, "Hello, world!");
     assert_eq!(ask(&simulator, ALICE, "/hello \"B\\\t\u{1F600}\"").await, "Hello, \"B\\\t\u{1F600}\"!");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_in_javascript_answers_like_any_other() {
+    let wasm = plugin("echo").with_file_name("hello-js.wasm");
+    if !wasm.exists() {
+        // `cargo xtask plugins` has said what is missing.
+        return;
+    }
+    let simulator = simulator().await;
+    let _host = builder(&simulator).plugin("hello", &wasm, "").start();
+    assert_eq!(ask(&simulator, ALICE, "/hello \"B\\\t\u{1F600}\"").await, "Hello, \"B\\\t\u{1F600}\"!");
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "Once.");
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "2 times.");
+    let mut thrown = std::collections::BTreeSet::new();
+    for _ in 0..8 {
+        thrown.insert(ask(&simulator, ALICE, "/roll").await);
+    }
+    assert!(thrown.len() > 1, "the engine was started long ago, and its dice are not of that day: {thrown:?}");
+}

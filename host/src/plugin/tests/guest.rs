@@ -86,6 +86,16 @@ impl Guest<'_> {
         wat::parse_str(self.text()).unwrap()
     }
 
+    /// With these imports more, which stand in the world `more` of this WIT.
+    pub(super) fn module_importing(&self, imports: &str, wit: &str) -> Vec<u8> {
+        let mut module = wat::parse_str(self.text().replace(IMPORTS, &format!("{IMPORTS}{imports}"))).unwrap();
+        let (mut resolve, _) = bare::interfaces().unwrap();
+        let package = resolve.push_str("more.wit", wit).unwrap();
+        let world = resolve.select_world(&[package], Some("more")).unwrap();
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+        module
+    }
+
     /// Needs every function that the interface has, and not only those that it calls.
     pub(super) fn that_imports_everything(&self) -> Vec<u8> {
         let (resolve, world) = bare::interfaces().unwrap();
