@@ -239,6 +239,10 @@ mod tests {
             assert!(read("src/lib.rs").contains("use super::tea_shop::"), "{template:?}");
             let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
             assert_eq!(manifest["package"]["name"].as_str(), Some("tea-shop"));
+            // A text that stands in both would be changed in the one that does not count.
+            let code = read("src/lib.rs");
+            let doubled = code.lines().find(|line| line.contains("t!(ctx, ") && line.contains("; \""));
+            assert_eq!(doubled, None, "{template:?}");
             // Every text of the source is in the catalog.
             let catalog = read("locales/en.ftl");
             for piece in
