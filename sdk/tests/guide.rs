@@ -20,7 +20,8 @@ fn the_first_plugin_takes_orders() {
 }
 
 #[test]
-fn the_catalog_is_the_one_that_the_examples_are_compiled_with() {
-    let catalog = format!("# locales/en.ftl\n{}", include_str!("guide/en.ftl"));
-    shows(include_str!("../../docs/guide/translations.md"), "ftl", &catalog);
+fn the_catalogs_are_those_that_the_examples_are_compiled_with() {
+    let chapter = include_str!("../../docs/guide/translations.md");
+    shows(chapter, "ftl", concat!("# locales/en.ftl\n", include_str!("guide/en.ftl")));
+    shows(chapter, "ftl", concat!("# locales/ru.ftl\n", include_str!("guide/ru.ftl")));
 }

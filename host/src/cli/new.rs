@@ -98,8 +98,9 @@ impl New {
         written?;
         say(&format!(
             "{name}: a plugin that you can change, with its tests and a bot.toml\n\nGo on with:\n  cd {name}\n  \
-             botyard test     Build it, and play the conversation in {name}.chat\n  \
              botyard dev      Chat with it in a browser; every change of the source is there at once\n  \
+             botyard test     Build it, and play the conversation in {name}.chat\n  \
+             cargo test       Its own tests, at the end of src/lib.rs\n  \
              botyard run      Run it on Telegram, with the token from @BotFather in BOT_TOKEN\n"
         ));
         Ok(Exit::Done)
