@@ -89,12 +89,19 @@ pub struct RunOptions {
     pub replace: bool,
     /// Talk to a simulator that the caller plays on.
     pub played: Option<Played>,
+    /// Let each new version serve at once and for good: for whoever is writing it.
+    pub without_trials: bool,
 }
 
 impl RunOptions {
     /// Whether somebody else answers in Telegram's place, so that `bot.toml` is fine without a token.
     fn is_simulated(&self) -> bool {
         self.simulator.is_some() || self.played.is_some()
+    }
+
+    /// A configuration that was just read, as it is to be followed.
+    fn adapt(&self, config: Config) -> Config {
+        if self.without_trials { config.without_trials() } else { config }
     }
 }
 
@@ -124,6 +131,7 @@ struct Shared {
 pub async fn run(config: Config, options: RunOptions, mut stop: watch::Receiver<bool>) -> anyhow::Result<()> {
     // First of all: what is counted before there is a recorder is not counted.
     admin::install_metrics();
+    let config = options.adapt(config);
     let watch = Watch::begin(bots::watched_paths(&config)).await;
     let loader = Arc::new(plugins::Loader::new(&config)?);
     let path = config.store.path.clone();

@@ -30,6 +30,7 @@ mod webhook;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use admin::Admin;
 pub use bot::Bot;
@@ -231,6 +232,15 @@ impl Config {
         let mut config = Config { name: name.clone(), bot, intake, send, ..self.clone() };
         config.plugins.retain(|_, plugin| plugin.serves(name));
         Some(config)
+    }
+
+    /// The same, with no version on trial: each serves at once, whatever `probation` and `canary` say.
+    #[must_use]
+    pub fn without_trials(mut self) -> Config {
+        for plugin in self.plugins.values_mut() {
+            plugin.probation = Duration::ZERO;
+        }
+        self
     }
 
     /// Where the bot stands in `bot.toml`, for people.

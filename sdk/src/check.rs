@@ -60,7 +60,7 @@ impl<E: Into<Error>> Checked for Result<bool, E> {
 /// Whether the event is by an administrator of its chat, or the owner. In a private chat everybody is their own; what
 /// is posted in a channel is by one of its administrators.
 ///
-/// Asks Telegram, once in a run: grant `getChatMember`. An anonymous administrator is known without asking.
+/// Asks Telegram, once for each handler of a run that comes to it: grant `getChatMember`. An anonymous administrator is known without asking.
 ///
 /// # Errors
 /// When Telegram could not be asked.

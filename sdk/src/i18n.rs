@@ -41,6 +41,19 @@ impl From<f64> for Argument {
     }
 }
 
+/// As a match on `&self` gives them.
+macro_rules! numbers_behind_references {
+    ($($number:ty),*) => {
+        $(impl From<&$number> for Argument {
+            fn from(number: &$number) -> Self {
+                Self::from(*number)
+            }
+        })*
+    };
+}
+
+numbers_behind_references!(f64, i8, i16, i32, i64, u8, u16, u32, u64, usize, isize);
+
 macro_rules! integers {
     ($($lossless:ty),* ; $($wide:ty),*) => {
         $(impl From<$lossless> for Argument {

@@ -105,7 +105,7 @@ pub mod prelude {
     pub use crate::media::{album, animation, audio, document, photo, sticker, video, video_note, voice};
     pub use crate::{
         Album, CallError, CallbackData, ChatTarget, Command, Ctx, Dialog, Error, File, Handled, JobError, Menu, Next,
-        OldState, Pager, Priority, Question, Run, State, Value, check, filter, json, plugin,
+        OldState, Pager, Priority, Question, Run, State, Timer, User, Value, check, extract, filter, json, plugin,
     };
     pub use crate::{debug, error, info, t, trace, warn};
 }

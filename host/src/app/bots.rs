@@ -112,7 +112,7 @@ impl Bots {
         match Config::load(&old.file, options) {
             Ok(new) => {
                 self.shared.bots.tell(|readiness| readiness.config_ok());
-                Some(new)
+                Some(self.shared.options.adapt(new))
             }
             Err(error) => {
                 tracing::error!(%error, "bot.toml has changed but can't be used; the old configuration stays");

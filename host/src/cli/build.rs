@@ -99,11 +99,16 @@ impl Package {
         let profile = self.profile.to_uppercase();
         let settings = [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("INCREMENTAL", "true")];
         let settings = settings.map(|(key, value)| (format!("CARGO_PROFILE_{profile}_{key}"), value));
-        let built = self.build(toolchain.build(folder).envs(settings).arg("--quiet"))?;
+        let mut cargo = toolchain.build(folder);
+        cargo.envs(settings);
+        let note = self.hush(&mut cargo, "fast");
+        let built = self.build(&mut cargo)?;
+        note.leave();
         replace(&built, out).with_context(|| format!("could not write {}", out.display()))
     }
 
-    /// Builds it, and puts the file in its place once the host can load it. Quietly: only what goes wrong is told.
+    /// Builds it, and puts the file in its place once the host can load it. Quietly: only what goes wrong is told, from
+    /// the second time on.
     pub(super) fn make(
         &self,
         folder: &Path,
@@ -112,15 +117,30 @@ impl Package {
         quietly: bool,
     ) -> anyhow::Result<Summary> {
         let mut cargo = toolchain.build(folder);
-        if quietly {
-            cargo.arg("--quiet");
-        }
+        let note = quietly.then(|| self.hush(&mut cargo, "whole"));
         let built = self.build(&mut cargo)?;
+        if let Some(note) = note {
+            note.leave();
+        }
         let summary = Inspector::default()
             .inspect_file(&built)
             .map_err(|error| anyhow!("cargo has built {}, but the host can't load it: {error}", built.display()))?;
         replace(&built, out).with_context(|| format!("could not write {}", out.display()))?;
         Ok(summary)
+    }
+
+    /// Lets cargo speak only of what goes wrong, except when it builds with these settings for the first time: all that
+    /// the plugin is made of is compiled then, and whoever waits wants to know for what.
+    fn hush(&self, cargo: &mut Command, settings: &str) -> FirstTime {
+        let note = FirstTime(self.target.join("botyard").join(format!("built-{settings}")));
+        if note.is_over() {
+            cargo.arg("--quiet");
+        } else {
+            tell(
+                "the first time, all that a plugin is made of is compiled too: a minute or so; then it takes a second",
+            );
+        }
+        note
     }
 
     /// Runs cargo, its progress on stderr, and answers with the file it made.
@@ -138,6 +158,21 @@ impl Package {
                 files.iter().filter_map(Json::as_str).find(|file| file.ends_with(".wasm")).map(PathBuf::from)
             });
         artifact.context("cargo has built the crate, but no .wasm file")
+    }
+}
+
+/// A note beside what cargo has made, and gone with it, that there was a first time.
+struct FirstTime(PathBuf);
+
+impl FirstTime {
+    fn is_over(&self) -> bool {
+        self.0.exists()
+    }
+
+    fn leave(&self) {
+        let folder = self.0.parent().unwrap_or(Path::new(""));
+        // Without it the next build is told of at length once more.
+        fs::create_dir_all(folder).and_then(|()| fs::write(&self.0, "")).unwrap_or_default();
     }
 }
 
@@ -164,4 +199,27 @@ pub(super) fn replace(built: &Path, out: &Path) -> anyhow::Result<()> {
         fs::remove_file(&unfinished).unwrap_or_default();
     }
     Ok(renamed?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_build_with_some_settings_is_told_and_no_other() {
+        let target = tempfile::tempdir().unwrap();
+        let package =
+            Package { name: "tea".to_owned(), target: target.path().into(), id: "tea".to_owned(), profile: "release" };
+        let is_quiet = |settings: &str| {
+            let mut cargo = Command::new("cargo");
+            let note = package.hush(&mut cargo, settings);
+            (cargo.get_args().any(|arg| arg == "--quiet"), note)
+        };
+        let (quiet, note) = is_quiet("fast");
+        assert!(!quiet);
+        assert!(!is_quiet("fast").0, "it may not have succeeded");
+        note.leave();
+        assert!(is_quiet("fast").0);
+        assert!(!is_quiet("whole").0, "other settings compile everything once more");
+    }
 }

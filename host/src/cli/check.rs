@@ -300,7 +300,7 @@ fn check_store(path: &Path) -> Part {
         Ok(metadata) if !metadata.is_dir() => (false, "is a file, not a folder".to_owned()),
         Ok(_) => match store::Store::open(path) {
             Ok(_) => (true, "can be used".to_owned()),
-            Err(error @ store::Error::Locked { .. }) => (true, error.to_string()),
+            Err(store::Error::Locked { .. }) => (true, "in use by a running host".to_owned()),
             Err(error) => (false, error.to_string()),
         },
         Err(_) => can_be_made(path),

@@ -1,7 +1,8 @@
 //! `botyard dev`: runs the bot of a plugin's folder on the simulator, and brings each change of the source to it.
 //!
 //! It builds; the host that runs beside it notices the new file by itself, as it does everywhere. What does not compile,
-//! or does not load, changes nothing: the version before serves on.
+//! or does not load, changes nothing: the version before serves on. There are no trials: what was written last is what
+//! answers, and fails where it must. A rollback would go back over several changes, to what nobody looks at any more.
 
 mod sources;
 
@@ -30,6 +31,9 @@ const LOOK: Duration = Duration::from_millis(150);
 /// a page in which you chat with the bot, as several people if you like. Save a file, and the next message is
 /// answered by the new version, with all conversations where they were. What does not compile is told here,
 /// and the version before serves on. Ctrl-C stops it.
+///
+/// A version that compiles serves at once and is not rolled back, whatever `probation` says: a handler that
+/// fails is told here and in the page. For trials there is `botyard run --simulator`.
 ///
 /// The bot is that of the bot.toml in the folder; without one, the plugin alone.
 #[derive(Debug, Args)]
@@ -65,7 +69,7 @@ impl Dev {
         }
         let config = bot.config()?;
         say(&format!("chat with the bot at http://{}/ (Ctrl-C stops it)\n", self.listen));
-        let options = RunOptions { simulator: Some(self.listen), ..RunOptions::default() };
+        let options = RunOptions { simulator: Some(self.listen), without_trials: true, ..RunOptions::default() };
         run::run_host(config, options, builder.run())?;
         Ok(Exit::Done)
     }

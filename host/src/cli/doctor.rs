@@ -8,6 +8,7 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
+use super::bot::BotFile;
 use super::build::toolchain;
 use super::check;
 use super::exit::Exit;
@@ -132,11 +133,19 @@ fn compiler(folder: &Path) -> Vec<Finding> {
 
 fn configuration(examined: &crate::config::Examined) -> Vec<Finding> {
     let report = check::Report::of(examined, &mut Inspector::default());
+    let here = BotFile::find(&examined.config.file, &[]).ok();
+    let written_here = here.and_then(|mut bot| bot.take_workshop()).map(|workshop| workshop.out);
     let rows = report.rows().into_iter().map(|row| {
-        let [mark, what, place, words] = row;
-        let found = if place.is_empty() { words } else { format!("{place}: {words}") };
+        let [mark, what, file, words] = row;
+        let found = if file.is_empty() { words } else { format!("{file}: {words}") };
         match mark.as_str() {
             "ok" | "off" => Finding::ok(&what, found),
+            // It is written here, and only waits for the first build.
+            _ if written_here.as_deref() == Some(Path::new(&file)) && !Path::new(&file).exists() => {
+                let mend = "`botyard dev`, `botyard test` and `botyard build` make it";
+                Finding::new(Health::Warn, &what, format!("{file}: not built yet"), mend)
+            }
+            _ if what.starts_with("plugin ") => Finding::new(Health::Fail, &what, found, ""),
             _ => Finding::new(Health::Fail, &what, found, "`botyard check` shows each problem with its line"),
         }
     });

@@ -98,8 +98,9 @@ impl New {
         written?;
         say(&format!(
             "{name}: a plugin that you can change, with its tests and a bot.toml\n\nGo on with:\n  cd {name}\n  \
-             botyard test     Build it, and play the conversation in {name}.chat\n  \
              botyard dev      Chat with it in a browser; every change of the source is there at once\n  \
+             botyard test     Build it, and play the conversation in {name}.chat\n  \
+             cargo test       Its own tests, at the end of src/lib.rs\n  \
              botyard run      Run it on Telegram, with the token from @BotFather in BOT_TOKEN\n"
         ));
         Ok(Exit::Done)
@@ -239,6 +240,10 @@ mod tests {
             assert!(read("src/lib.rs").contains("use super::tea_shop::"), "{template:?}");
             let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
             assert_eq!(manifest["package"]["name"].as_str(), Some("tea-shop"));
+            // A text that stands in both would be changed in the one that does not count.
+            let code = read("src/lib.rs");
+            let doubled = code.lines().find(|line| line.contains("t!(ctx, ") && line.contains("; \""));
+            assert_eq!(doubled, None, "{template:?}");
             // Every text of the source is in the catalog.
             let catalog = read("locales/en.ftl");
             for piece in

@@ -18,6 +18,7 @@ fn stage() -> Option<(Host, Page)> {
         .simulator()
         .plugin("form", &plugin("form"), "")
         .plugin("showroom", &guest("showroom"), "")
+        .plugin("panics", &guest("panics"), "on_crash = \"skip\"")
         .plugin("echo", &plugin("echo"), "priority = -10")
         .start();
     let page = Page::open(&program, &host.page());
@@ -53,6 +54,8 @@ fn a_conversation_at_a_desk() {
     page.says("/alert");
     page.clicks("#log", "Toast");
     page.until("document.querySelector('.toast')?.innerText === 'Heard'");
+    // What was pressed, not the sealed data behind it.
+    page.until("[...document.querySelectorAll('#inside .what')].some((what) => what.innerText === 'Alice: [Toast]')");
     page.says("/alert");
     page.clicks("#log", "Alert");
     page.until(
@@ -68,6 +71,10 @@ fn a_conversation_at_a_desk() {
     page.until("[...document.querySelectorAll('.result')].at(-1)?.innerText.includes('100')");
 
     pay(&mut page);
+
+    // Why something failed is there without opening it.
+    page.says("/panic");
+    page.until("document.querySelector('#inside .to')?.innerText.startsWith('panics failed: the plugin panicked at')");
 
     // A timer of an hour, in no time.
     page.says("/later");

@@ -59,6 +59,8 @@ fn a_new_plugin_is_tested_changed_and_tested_again() {
     assert!(bad.code == Some(2) && bad.all.contains("such as tea-shop"), "{}", bad.all);
 
     let folder = folder.path().join("tea-shop");
+    let doctor = run(&folder, &["doctor", "--offline"]);
+    assert!(doctor.all.contains("warn  plugin tea-shop") && doctor.all.contains("not built yet"), "{}", doctor.all);
     let tested = run(&folder, &["test"]);
     assert!(tested.code == Some(0) && tested.out.contains("all as written"), "{}", tested.all);
     let checked = run(&folder, &["check", "--simulator"]);
@@ -179,6 +181,26 @@ fn while_it_is_written_every_change_is_live_and_a_broken_one_harms_nothing() {
     ask("still there", Duration::from_secs(10), "still there!");
     replace(&source, "ctx.txt()));", "ctx.text().to_uppercase()));");
     ask("hello", Duration::from_secs(30), "HELLO!");
+
+    // What was written last is what answers, also where it fails: nothing goes back to a version of before.
+    replace(
+        &source,
+        "ctx.reply(format!(\"{}!\", ctx.text().to_uppercase()));",
+        "panic!(\"{} is too much\", ctx.text());",
+    );
+    let begin = Instant::now();
+    while !said().contains("hello is too much") {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{}", said());
+        answer(&address, "hello");
+    }
+    let begin = Instant::now();
+    while !said().contains("became a dead letter") {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it is not given to another version: {}", said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    replace(&source, "panic!(\"{} is too much\", ctx.text());", "ctx.reply(\"mended\");");
+    ask("hello", Duration::from_secs(30), "mended");
+    assert!(!said().contains("rolled back") && !said().contains("trial"), "{}", said());
 }
 
 /// A file with an update of Alice's.
@@ -209,6 +231,10 @@ fn one_update_shows_all_that_would_come_of_it() {
     assert_eq!(made["calls"][0]["params"]["text"], "How old are you?");
     assert_eq!(made["states"][0]["before"], json!({ "name": "name", "value": "Name" }));
     assert_eq!(made["states"][0]["after"], json!({ "name": "age", "value": { "Age": { "name": "Zoë" } } }));
+
+    let (file, form) = (update(folder, "Zoë"), plugin("form").display().to_string());
+    let nowhere = run(folder, &["call", &file, "--plugin", &form, "--state", "nmae=1"]);
+    assert!(nowhere.code == Some(2) && nowhere.all.contains("state nmae (but in age, name)"), "{}", nowhere.all);
 
     let (_, effects) = call("/count", &plugin("counter"), &[]);
     let values = of(&effects)["values"].clone();

@@ -123,7 +123,20 @@ impl Room {
             )
         };
         let entry = routes.entries().iter().find(keeps_it).ok_or_else(|| {
-            WrongArgument(format!("no plugin waits in a state {name}; name the plugin: --state PLUGIN:{name}=…"))
+            let mut states: Vec<&str> = Vec::new();
+            for entry in routes.entries() {
+                states
+                    .extend(entry.plugin.manifest.filters.iter().flat_map(|filter| &filter.states).map(String::as_str));
+            }
+            states.sort_unstable();
+            states.dedup();
+            let known = match &states[..] {
+                [] => String::new(),
+                states => format!(" (but in {})", states.join(", ")),
+            };
+            WrongArgument(format!(
+                "no plugin waits in a state {name}{known}; one that keeps it is named: --state PLUGIN:{name}=…"
+            ))
         })?;
         let text = update.to_string();
         let view = UpdateView::parse(&text)?;

@@ -64,7 +64,7 @@ function controls() {
   const ahead = (text, seconds) => button(text, () => attempt(() => advance({ advance_seconds: seconds })));
   const next = told.next_timer && told.next_timer / 1000 - now();
   const timer = told.next_timer
-    ? button(`To the next timer, in ${span(next)}`, () => attempt(() => advance({ to_next_timer: true })))
+    ? button(`To the next timer (${span(next)})`, () => attempt(() => advance({ to_next_timer: true })))
     : el("p", { className: "quiet" }, "The bot has set no timer.");
   return [el("p", { className: "quiet" }, "Put the clock ahead: timers come due, states expire."), el("div", { className: "row" }, ahead("+1 min", 60), ahead("+1 h", 3600), ahead("+1 day", 86400)), timer];
 }

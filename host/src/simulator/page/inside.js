@@ -138,6 +138,22 @@ function elementOf(one) {
 
 const outcomeOf = (call) => call.made?.refused ?? call.made?.answer ?? call.answer ?? null;
 
+/** Of a pressed button what its user has read: its data is sealed. */
+function labelOf({ data, message }) {
+  const buttons = (message?.reply_markup?.inline_keyboard ?? []).flat();
+  const pressed = data && buttons.find((button) => button.callback_data === data);
+  return pressed && `[${pressed.text}]`;
+}
+
+/** Who took it, with how much; or what failed. */
+function takenBy({ update, runs }, taker) {
+  if (taker && !["done", "pass"].includes(taker.verdict)) return `${taker.plugin} failed: ${taker.verdict}`;
+  const calls = runs.reduce((sum, run) => sum + run.calls.length, 0);
+  if (taker) return `${taker.plugin}${calls ? `, ${calls} call${calls > 1 ? "s" : ""}` : ""}`;
+  if (!update || !hasInsight) return "";
+  return /^\/cancel(@|\s|$)/.test(update.message?.text ?? "") ? "the host itself: ends what is open" : "no plugin took it";
+}
+
 function title({ update, runs, calls }) {
   if (update) {
     const kind = Object.keys(update).find((name) => name !== "update_id");
@@ -145,7 +161,7 @@ function title({ update, runs, calls }) {
     const note = event.chat && noteOf(event);
     if (note) return [kind, note];
     const who = event.from?.first_name ?? event.user?.first_name ?? event.sender_chat?.title ?? "";
-    const what = event.text ?? event.caption ?? event.data ?? event.query ?? event.message?.text ?? event.result_id ?? (event.chat && event.message_id ? summary(event) : undefined) ?? event.question ?? event.option_ids?.join(", ") ?? event.new_chat_member?.status ?? "";
+    const what = event.text ?? event.caption ?? labelOf(event) ?? event.data ?? event.query ?? event.message?.text ?? event.result_id ?? (event.chat && event.message_id ? summary(event) : undefined) ?? event.question ?? event.option_ids?.join(", ") ?? event.new_chat_member?.status ?? "";
     return [kind, [who, what].filter((part) => part !== "").join(": ")];
   }
   const [run] = runs;
@@ -161,8 +177,7 @@ function summaryOf(one) {
   const taker = one.runs.findLast((run) => !run.observes && run.verdict !== "pass");
   const failed = one.runs.some((run) => !["done", "pass"].includes(run.verdict));
   const refused = [...one.calls, ...one.runs.flatMap((run) => run.calls.map((call) => call.made ?? {}))].some((call) => call.refused);
-  const calls = one.runs.reduce((sum, run) => sum + run.calls.length, 0);
-  const to = taker ? `${taker.plugin}${calls ? `, ${calls} call${calls > 1 ? "s" : ""}` : ""}` : one.update && hasInsight ? "no plugin took it" : "";
+  const to = takenBy(one, taker);
   const sign = failed || refused ? "bad" : taker || one.calls.length ? "good" : "idle";
   return el("summary", {},
     el("span", { className: `dot ${sign}`, role: "img", "aria-label": { bad: "went wrong", good: "went well", idle: "nothing came of it" }[sign] }),

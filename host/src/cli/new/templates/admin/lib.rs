@@ -12,19 +12,19 @@ mod plugin_name {
     #[command("start", "rules", help = "help-rules")]
     fn rules(ctx: &mut Ctx) -> Result<(), Error> {
         let rules: Option<String> = ctx.storage().chat().get("rules")?;
-        ctx.reply(rules.unwrap_or_else(|| t!(ctx, "no-rules"; "There are no rules yet. /setrules and a text sets them.")));
+        ctx.reply(rules.unwrap_or_else(|| t!(ctx, "no-rules")));
         Ok(())
     }
 
     #[command("setrules", help = "help-setrules")]
     fn set_rules(ctx: &mut Ctx) -> Result<(), Error> {
         if !is_admin(ctx)? {
-            ctx.reply(t!(ctx, "admins-only"; "Only administrators can do that."));
+            ctx.reply(t!(ctx, "admins-only"));
         } else if ctx.args().is_empty() {
-            ctx.reply(t!(ctx, "usage"; "Write the rules behind the command: /setrules Be kind."));
+            ctx.reply(t!(ctx, "usage"));
         } else {
             ctx.storage().chat().set("rules", ctx.args())?;
-            ctx.reply(t!(ctx, "saved"; "Saved. /rules shows them."));
+            ctx.reply(t!(ctx, "saved"));
         }
         Ok(())
     }
@@ -36,7 +36,7 @@ mod plugin_name {
             return Ok(Pass);
         }
         ctx.queue(DeleteMessage::new(ctx.here(), message));
-        ctx.reply(t!(ctx, "no-links", name = ctx.user().first_name; "{$name}, no links here, please."));
+        ctx.reply(t!(ctx, "no-links", name = ctx.user().first_name));
         Ok(Done)
     }
 

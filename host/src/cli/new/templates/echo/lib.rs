@@ -6,7 +6,7 @@ use botyard_sdk::prelude::*;
 mod plugin_name {
     #[command("start", help = "help-start")]
     fn start(ctx: &mut Ctx) {
-        ctx.reply(t!(ctx, "start"; "Write something, and I say it back."));
+        ctx.reply(t!(ctx, "start"));
     }
 
     #[text]

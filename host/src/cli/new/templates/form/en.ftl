@@ -1,6 +1,8 @@
 help-start = Fill in the form
+help-back = Answer the question before once more
 ask-name = What is your name?
 ask-age = How old are you, { $name }?
+back = Back
 no-age = A whole number from 1 to 150, please.
 thanks = { $name }, { $age }. Thank you!
 cancelled = Cancelled.

@@ -10,16 +10,16 @@ mod plugin_name {
 
     #[command("start", help = "help-start")]
     fn start(ctx: &mut Ctx) {
-        ctx.reply(t!(ctx, "start"; "Write my name and a text in any chat."));
+        ctx.reply(t!(ctx, "start"));
     }
 
     #[on("inline_query")]
     fn suggest(ctx: &mut Ctx) {
         let query = ctx.telegram().inline_query().map(|query| query.query()).unwrap_or_default();
         let ways = [
-            ("upper", t!(ctx, "upper"; "UPPER CASE"), query.to_uppercase()),
-            ("lower", t!(ctx, "lower"; "lower case"), query.to_lowercase()),
-            ("reverse", t!(ctx, "reverse"; "backwards"), query.chars().rev().collect()),
+            ("upper", t!(ctx, "upper"), query.to_uppercase()),
+            ("lower", t!(ctx, "lower"), query.to_lowercase()),
+            ("reverse", t!(ctx, "reverse"), query.chars().rev().collect()),
         ];
         let results = ways.into_iter().filter(|(_, _, text)| !text.trim().is_empty()).map(|(id, title, text)| {
             InlineQueryResultArticle::new(id, title, text.as_str()).description(text)

@@ -15,14 +15,14 @@ mod plugin_name {
     }
 
     fn menu(ctx: &Run) -> Menu {
-        let drinks = Menu::new("drinks", t!(ctx, "drinks-page"; "Hot or strong?")).buttons([
-            Button::data(t!(ctx, "tea"; "Tea"), Pick::Tea),
-            Button::data(t!(ctx, "coffee"; "Coffee"), Pick::Coffee),
+        let drinks = Menu::new("drinks", t!(ctx, "drinks-page")).buttons([
+            Button::data(t!(ctx, "tea"), Pick::Tea),
+            Button::data(t!(ctx, "coffee"), Pick::Coffee),
         ]);
-        Menu::new("menu", t!(ctx, "question"; "What would you like?"))
-            .sub(t!(ctx, "drinks"; "Drinks"), drinks)
-            .back(t!(ctx, "back"; "Back"))
-            .close(t!(ctx, "close"; "Close"), t!(ctx, "closed"; "Closed."))
+        Menu::new("menu", t!(ctx, "question"))
+            .sub(t!(ctx, "drinks"), drinks)
+            .back(t!(ctx, "back"))
+            .close(t!(ctx, "close"), t!(ctx, "closed"))
     }
 
     #[command("start", "menu", help = "help-menu")]
@@ -38,8 +38,8 @@ mod plugin_name {
     #[callback(Pick)]
     fn picked(ctx: &mut Ctx, pick: Pick) {
         let text = match pick {
-            Pick::Tea => t!(ctx, "picked-tea"; "Tea, a good choice."),
-            Pick::Coffee => t!(ctx, "picked-coffee"; "Coffee, strong and black."),
+            Pick::Tea => t!(ctx, "picked-tea"),
+            Pick::Coffee => t!(ctx, "picked-coffee"),
         };
         let ways_out = menu(ctx).ways_out("");
         ctx.edit(text).keyboard(InlineKeyboard::new().row(ways_out));

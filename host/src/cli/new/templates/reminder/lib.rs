@@ -20,18 +20,18 @@ mod plugin_name {
 
     #[command("start", help = "help-start")]
     fn start(ctx: &mut Ctx) {
-        ctx.reply(t!(ctx, "usage"; "Like this: /remind 10m the tea. There are s, m, h and d."));
+        ctx.reply(t!(ctx, "usage"));
     }
 
     #[command("remind", help = "help-remind")]
     fn remind(ctx: &mut Ctx) -> Result<(), Error> {
         let (time, what) = ctx.args().split_once(' ').unwrap_or((ctx.args(), ""));
         let (Some(delay), what) = (parse(time), what.trim()) else {
-            ctx.reply(t!(ctx, "usage"; "Like this: /remind 10m the tea. There are s, m, h and d."));
+            ctx.reply(t!(ctx, "usage"));
             return Ok(());
         };
         ctx.after("reminder", delay, what)?;
-        ctx.reply(t!(ctx, "set", time = time; "In {$time}, then. /forget takes it back."));
+        ctx.reply(t!(ctx, "set", time = time));
         Ok(())
     }
 
@@ -40,22 +40,22 @@ mod plugin_name {
     fn daily(ctx: &mut Ctx) -> Result<(), Error> {
         let Config { zone } = ctx.config()?;
         ctx.cron("reminder", "0 9 * * *", &zone).payload(ctx.args()).set()?;
-        ctx.reply(t!(ctx, "daily"; "Every day at nine, then. /forget takes it back."));
+        ctx.reply(t!(ctx, "daily"));
         Ok(())
     }
 
     #[command("forget", help = "help-forget")]
     fn forget(ctx: &mut Ctx) {
         match ctx.cancel_named("reminder") {
-            0 => ctx.reply(t!(ctx, "nothing"; "There is nothing to forget.")),
-            _ => ctx.reply(t!(ctx, "forgotten"; "Forgotten.")),
+            0 => ctx.reply(t!(ctx, "nothing")),
+            _ => ctx.reply(t!(ctx, "forgotten")),
         };
     }
 
     #[timer("reminder")]
     fn ring(ctx: &mut Ctx) -> Result<(), Error> {
         let what: String = ctx.payload()?;
-        ctx.reply(t!(ctx, "ring", what = what; "⏰ {$what}"));
+        ctx.reply(t!(ctx, "ring", what = what));
         Ok(())
     }
 

@@ -38,7 +38,7 @@ mod plugin_name {
     #[command("start", "shop", help = "help-shop")]
     fn open(ctx: &mut Ctx) -> Result<(), Error> {
         let keyboard = shelf(ctx)?;
-        ctx.reply(t!(ctx, "welcome"; "What may it be?")).keyboard(keyboard);
+        ctx.reply(t!(ctx, "welcome")).keyboard(keyboard);
         Ok(())
     }
 
@@ -58,19 +58,19 @@ mod plugin_name {
             None => basket.push(Line { name: name.clone(), pieces: 1 }),
         }
         ctx.storage().user().set("basket", &basket)?;
-        ctx.answer_callback(t!(ctx, "added", name = &name; "{$name} is in the basket."));
+        ctx.answer_callback(t!(ctx, "added", name = &name));
         Ok(())
     }
 
     fn look(ctx: &Run) -> Result<(), Error> {
         let basket = basket(ctx)?;
         if basket.is_empty() {
-            ctx.reply(t!(ctx, "empty"; "The basket is empty."));
+            ctx.reply(t!(ctx, "empty"));
             return Ok(());
         }
         let lines: Vec<String> = basket.iter().map(|line| format!("{} × {}", line.pieces, line.name)).collect();
         let Config { currency } = ctx.config()?;
-        let order = Button::data(t!(ctx, "order"; "Order"), Shop::Order);
+        let order = Button::data(t!(ctx, "order"), Shop::Order);
         ctx.reply(format!("{}\n{} {currency}", lines.join("\n"), total(&basket)))
             .keyboard(InlineKeyboard::new().row([order]));
         Ok(())
@@ -82,7 +82,7 @@ mod plugin_name {
         if !basket.is_empty() {
             let number = ctx.storage().plugin().increment("orders", 1)?;
             ctx.storage().user().delete("basket")?;
-            ctx.edit(t!(ctx, "ordered", number = number; "Order {$number} is on its way. Thank you!"));
+            ctx.edit(t!(ctx, "ordered", number = number));
         }
         Ok(())
     }
@@ -105,7 +105,7 @@ mod plugin_name {
             let buy = Shop::Buy { name: (*name).to_owned() };
             Button::data(format!("{name}, {price} {currency}"), buy)
         });
-        let basket = Button::data(t!(ctx, "basket"; "Basket"), Shop::Basket);
+        let basket = Button::data(t!(ctx, "basket"), Shop::Basket);
         Ok(InlineKeyboard::new().row(goods).row([basket]))
     }
 }
