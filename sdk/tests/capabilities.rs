@@ -91,16 +91,6 @@ mod all {
         Done
     }
 
-    #[on("business_message")]
-    fn business(ctx: &mut Ctx) {
-        ctx.reply("at your service");
-    }
-
-    #[callback("close")]
-    fn close(ctx: &mut Ctx) {
-        ctx.edit("closed");
-    }
-
     #[on("message_reaction")]
     fn reaction(ctx: &mut Ctx) -> Handled {
         let Some(update) = ctx.telegram().message_reaction() else { return Pass };
@@ -386,22 +376,6 @@ fn edits_deletions_and_reactions() {
     let update = json!({ "chat": { "id": 7 }, "message_id": 1, "user": { "id": 7 }, "new_reaction": reactions });
     let outcome = bot().receive("message_reaction", update);
     assert_eq!(outcome.texts(), ["🔥,paid,unknown {\"note\":3,\"type\":\"smell\"}"]);
-}
-
-#[test]
-fn a_business_chat_is_answered_through_its_connection() {
-    let message = json!({
-        "business_connection_id": "b\"1", "message_id": 4, "chat": { "id": 7, "type": "private" }, "from": { "id": 7 },
-        "text": "is this business_connection_id?",
-    });
-    let said = bot().receive("business_message", message.clone());
-    calls(said, &[("sendMessage", json!({ "text": "at your service", "business_connection_id": "b\"1" }))]);
-    let query = json!({ "id": "q", "from": { "id": 7 }, "data": "close", "message": message });
-    let edited = bot().receive("callback_query", query);
-    let edit = json!({ "text": "closed", "message_id": 4, "business_connection_id": "b\"1" });
-    calls(edited, &[("editMessageText", edit)]);
-    let elsewhere = bot().text("what is a business_connection_id?");
-    assert_eq!(elsewhere.calls[0].1.get("business_connection_id"), None, "{:?}", elsewhere.calls);
 }
 
 #[test]
