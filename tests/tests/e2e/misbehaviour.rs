@@ -45,13 +45,12 @@ impl Harm {
 }
 
 /// Compiled from Rust: name, configuration, and the guest.
-const COMPILED: [(&str, &str, &str); 6] = [
+const COMPILED: [(&str, &str, &str); 5] = [
     ("loops", "limits = { cpu = \"50ms\" }", "loops"),
     ("traps", "", "traps"),
     ("eats", "limits = { memory = \"8MiB\" }", "eats_memory"),
     ("panics", "", "panics"),
-    ("hogs", "limits = { state = \"1KiB\", value = \"1KiB\", log = \"4KiB\" }", "hogs_state"),
-    ("reaches", "limits = { http_calls = 3 }\ngrants = { http = [\"http://127.0.0.1:*\"] }", "reaches"),
+    ("hogs", "limits = { state = \"1KiB\", value = \"1KiB\", log = \"4KiB\", cpu = \"5s\" }", "hogs_state"),
 ];
 
 /// Fails with the words of an answer, which must be an error: that a call was not made.
