@@ -111,7 +111,7 @@ pub enum Error {
     Limits(String),
     /// The plugin failed to describe itself.
     #[error("the plugin can't describe itself: {0}")]
-    Describe(#[source] RunError),
+    Describe(String),
     /// What it says of itself is wrong.
     #[error("the plugin's manifest: {0}")]
     Manifest(String),

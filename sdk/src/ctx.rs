@@ -408,7 +408,23 @@ impl Run {
         if let Some(thread) = self.thread_id() {
             params.integer("message_thread_id", thread);
         }
+        self.put_business(&mut params);
         Some(params)
+    }
+
+    /// What is said in a business account's chat goes through the connection with that account: without it, it would go
+    /// to the bot's own chat with the same person.
+    fn put_business(&self, params: &mut Object) {
+        const CONNECTION: &str = "business_connection_id";
+        if !self.raw().contains(CONNECTION) {
+            return;
+        }
+        let object = self.object();
+        // Of a pressed button, the message below which it is.
+        let place = object.as_ref().and_then(|object| object.get("message")).or(object);
+        if let Some(connection) = place.and_then(|place| place.get(CONNECTION)?.as_text()) {
+            params.text(CONNECTION, &connection);
+        }
     }
 
     /// Which message an edit is for; without one the run fails.
@@ -416,6 +432,7 @@ impl Run {
         let mut params = Object::new();
         if let (Some(chat), Some(message)) = (self.chat_id(), self.message_id()) {
             params.integer("chat_id", chat).integer("message_id", message);
+            self.put_business(&mut params);
         } else if let Some(message) = self.object().and_then(|query| query.get("inline_message_id")?.as_text()) {
             params.text("inline_message_id", &message);
         } else {

@@ -151,8 +151,8 @@ impl Live {
                 changed = changes.recv() => match changed {
                     Some(path) => {
                         self.hear_of_grants(&mut configs).await;
-                        match self.is_pending(&path) {
-                            true => self.reload_config().await,
+                        match self.pending.values().any(|pending| *pending == path) {
+                            true => self.reload_config(Some(&path)).await,
                             false => self.reload_plugins(&path).await,
                         }
                     }
@@ -173,11 +173,8 @@ impl Live {
         }
     }
 
-    fn is_pending(&self, path: &Path) -> bool {
-        self.pending.values().any(|pending| pending == path)
-    }
-
-    async fn reload_config(&mut self) {
+    /// With a file that has changed, nothing else is tried again that did not load before.
+    async fn reload_config(&mut self, file: Option<&Path>) {
         let new = self.wanted.clone();
         for (name, _) in self.failures.extract_if(.., |name, _| !new.plugins.get(name).is_some_and(|new| new.enabled)) {
             self.parts.readiness.plugin_ok(&name);
@@ -188,9 +185,10 @@ impl Live {
         } else {
             changes.added.iter().chain(&changes.changed).cloned().collect()
         };
-        // What failed and is not tried again now is as it should be again; the others are told of when they are loaded.
-        let pending = std::mem::take(&mut self.pending).into_keys().filter(|name| !touched.contains(name));
-        for name in pending.chain(changes.removed.iter().cloned()) {
+        // What failed and is not wanted any more is as it should be again; the others are told of when they are loaded.
+        let mut pending = std::mem::take(&mut self.pending);
+        let gone: Vec<_> = pending.extract_if(.., |name, _| !touched.contains(name)).map(|(name, _)| name).collect();
+        for name in gone.into_iter().chain(changes.removed.iter().cloned()) {
             self.failures.remove(&name);
             self.parts.readiness.plugin_ok(&name);
         }
@@ -221,10 +219,14 @@ impl Live {
             if self.disabled.contains(&name) {
                 continue;
             }
-            match self.versions.load(&new, &name, entry).await {
-                Ok(plugin) => loaded.push((name, plugin)),
-                Err(error) => {
-                    self.report_failure(&name, &format!("{error:#}"));
+            let still_broken = file.is_some_and(|file| pending.get(&name).is_some_and(|path| path != file));
+            let tried = if still_broken { None } else { Some(self.versions.load(&new, &name, entry).await) };
+            match tried {
+                Some(Ok(plugin)) => loaded.push((name, plugin)),
+                failed => {
+                    if let Some(Err(error)) = failed {
+                        self.report_failure(&name, &format!("{error:#}"));
+                    }
                     self.pending.insert(name.clone(), entry.path.clone());
                     match self.config.plugins.get(&name) {
                         Some(old) => applied.plugins.insert(name, old.clone()),
@@ -257,7 +259,7 @@ impl Live {
 
     async fn take_over(&mut self, configs: &mut watch::Receiver<Config>) {
         self.wanted = configs.borrow_and_update().clone();
-        self.reload_config().await;
+        self.reload_config(None).await;
         self.let_in().await;
     }
 

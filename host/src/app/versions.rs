@@ -43,7 +43,8 @@ impl Versions {
         Self { loader, shelf: Shelf::new(&config.store.path, &config.name, store.clone(), bot), store, bot }
     }
 
-    /// Loads every plugin that is configured and not switched off.
+    /// Loads every plugin that is configured and not switched off. Where its file does not load, the version that served
+    /// last serves on, as it would have done without the restart.
     ///
     /// # Errors
     /// Those of all plugins that can't be loaded, together.
@@ -57,7 +58,13 @@ impl Versions {
             }
             match self.load(config, name, entry).await {
                 Ok(loaded) => all.push((name.clone(), loaded)),
-                Err(error) => problems.push(format!("plugin `{name}`: {error:#}")),
+                Err(error) => match self.last(config, name, entry).await {
+                    Ok(plugin) => {
+                        let refused = Some(format!("{error:#}"));
+                        all.push((name.clone(), Loaded { entry: serving(plugin, entry), refused }));
+                    }
+                    Err(_) => problems.push(format!("plugin `{name}`: {error:#}")),
+                },
             }
         }
         if problems.is_empty() { Ok(all) } else { anyhow::bail!(problems.join("\n")) }
@@ -157,6 +164,12 @@ impl Versions {
             }
         }
         Ok(())
+    }
+
+    /// The version that served last, from the files that are kept.
+    async fn last(&self, config: &Config, name: &PluginName, entry: &config::Plugin) -> anyhow::Result<Arc<Plugin>> {
+        let row = self.shelf.row(name)?;
+        self.make(config, name, entry, self.shelf.read(name, &row.serving).await?).await
     }
 
     /// The version that has served, from the files that are kept.

@@ -156,6 +156,9 @@ mod tests {
         let of = Conversation::of;
         assert_eq!(of(KeyStrategy::Chat, None, user, None), Conversation { user, ..Default::default() });
         assert_eq!(of(KeyStrategy::User, chat, None, None), Conversation { chat, ..Default::default() });
+        for key in [KeyStrategy::UserInChat, KeyStrategy::UserInTopic] {
+            assert_eq!(of(key, chat, None, None), Conversation { chat, ..Default::default() }, "a channel post");
+        }
         assert_eq!(of(KeyStrategy::UserInChat, chat, user, None), Conversation { chat, user, thread: None });
         assert_eq!(of(KeyStrategy::Topic, chat, user, Some(ThreadId(3))).thread, Some(ThreadId(3)));
     }

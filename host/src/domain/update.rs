@@ -420,6 +420,10 @@ mod tests {
         assert_eq!(lane(r#"{"update_id":1,"chosen_inline_result":{"from":{"id":3}}}"#), Lane::User(UserId(3)));
         assert_eq!(lane(r#"{"update_id":1,"poll_answer":{"user":{"id":3}}}"#), Lane::User(UserId(3)));
         assert_eq!(lane(r#"{"update_id":1,"poll_answer":{"voter_chat":{"id":-3}}}"#), Lane::Chat(ChatId(-3)));
+        assert_eq!(
+            lane(r#"{"update_id":1,"channel_post":{"chat":{"id":-7},"sender_chat":{"id":-7}}}"#),
+            Lane::Chat(ChatId(-7))
+        );
         assert_eq!(lane(r#"{"update_id":1,"poll":{"id":"3"}}"#), Lane::Other);
     }
 

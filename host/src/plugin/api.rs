@@ -203,7 +203,9 @@ impl Host {
 impl Run {
     /// Counts one effect of so many bytes; the error is for the guest.
     fn charge_effect(&mut self, bytes: usize) -> Result<(), String> {
-        self.effects_left = self.effects_left.checked_sub(1).ok_or("this run has asked for too many effects")?;
+        let left = self.effects_left.checked_sub(1);
+        self.effects_left =
+            left.ok_or("this run asks for too many writes, timers and queued calls; leave some to jobs")?;
         self.charge_data(bytes)
     }
 

@@ -20,8 +20,13 @@ use super::{Error, bare};
 /// What a plugin must export.
 pub(super) const EXPORT: &str = "botyard:plugin/handler@0.1.0";
 
-/// How this host calls itself where versions differ.
-const HOST: &str = concat!("botyard ", env!("CARGO_PKG_VERSION"));
+/// What is said of a module's imports that are not offered.
+const NO_WASI: &str = "of WASI there is something for components, nothing for modules: build for the target wasm32-unknown-unknown";
+const UNKNOWN: &str = concat!(
+    "unknown to this host, which is botyard ",
+    env!("CARGO_PKG_VERSION"),
+    ": upgrade the host, or rebuild the plugin with the SDK of this host's version"
+);
 
 /// What a plugin may import; the types that all share first.
 const OFFERED: [&str; 16] = [
@@ -61,7 +66,17 @@ pub(super) fn componentise(wasm: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
         .module(&wasm)
         .and_then(|mut encoder| encoder.encode())
         .map(Cow::Owned)
-        .map_err(|error| Error::Component(format!("{error:#}")))
+        .map_err(|error| not_encoded(&format!("{error:#}")))
+}
+
+/// A module tells of what it can't be given before it is a component whose imports could be looked at.
+fn not_encoded(error: &str) -> Error {
+    let import = error.split_once("failed to resolve import `").and_then(|(_, rest)| rest.split_once('`'));
+    match import.map(|(import, _)| import) {
+        Some(import) if import.starts_with("wasi") => Error::Imports(format!("`{import}` ({NO_WASI})")),
+        Some(import) => Error::Imports(format!("`{import}` ({UNKNOWN})")),
+        None => Error::Component(error.to_owned()),
+    }
 }
 
 /// Module or component; everything else is an error.
@@ -170,10 +185,7 @@ fn explain(import: &str) -> Option<String> {
     match OFFERED.iter().find(|offered| base(offered) == base(import)) {
         Some(offered) if fits(import, offered) => None,
         Some(offered) => Some(format!("`{import}` (this host offers `{offered}`: {})", cure(import, offered))),
-        None if import.starts_with("botyard:") => Some(format!(
-            "`{import}` (unknown to this host, which is {HOST}: upgrade the host, or rebuild the plugin with the SDK of \
-             this host's version)"
-        )),
+        None if import.starts_with("botyard:") => Some(format!("`{import}` ({UNKNOWN})")),
         None => Some(format!("`{import}` (unknown to this host)")),
     }
 }

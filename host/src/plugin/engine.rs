@@ -145,7 +145,7 @@ impl Engine {
             catalogs: Catalogs::default(),
         };
         let (bare, described) = describe(self, &code, bare);
-        let mut described = described.map_err(Error::Describe)?;
+        let mut described = described.map_err(|error| Error::Describe(error.with_place(&name)))?;
         let sources: Vec<_> = described.catalogs.drain(..).map(|catalog| (catalog.locale, catalog.source)).collect();
         let overrides = settings.locales_dir.map(|folder| folder.join(name.as_str()));
         let catalogs = Catalogs::load(&sources, overrides.as_deref(), &settings.default_locale)?;

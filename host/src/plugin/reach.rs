@@ -130,8 +130,10 @@ pub(super) fn check(
 pub(super) fn chats_of(method: &str, params: &str) -> Vec<Named> {
     let mut found = Found::default();
     let mut json = serde_json::Deserializer::from_str(params);
-    // What is no JSON object is refused elsewhere.
-    Walk { found: &mut found, left: DEPTH }.deserialize(&mut json).unwrap_or_default();
+    if (Walk { found: &mut found, left: DEPTH }).deserialize(&mut json).is_err() {
+        // Others may well read on: a number without end, half a character or great depth is no error to everybody.
+        found.chats.push(unreadable());
+    }
     let begins = |start: &str| method.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start));
     if found.chats.is_empty() && (begins("send") || begins("gift")) {
         return found.users;
@@ -180,8 +182,11 @@ impl<'de> Visitor<'de> for Walk<'_> {
                 "reply_parameters" | "scope" => {
                     let value: Box<RawValue> = map.next_value()?;
                     let inner = serde_json::from_str::<String>(value.get()).unwrap_or_else(|_| value.get().to_owned());
-                    let mut inner = serde_json::Deserializer::from_str(&inner);
-                    Walk { found: self.found, left }.deserialize(&mut inner).unwrap_or_default();
+                    let mut json = serde_json::Deserializer::from_str(&inner);
+                    let walk = Walk { found: &mut *self.found, left };
+                    if walk.deserialize(&mut json).is_err() && inner.trim_start().starts_with(['{', '[']) {
+                        self.found.chats.push(unreadable());
+                    }
                     continue;
                 }
                 _ => {
@@ -223,6 +228,10 @@ impl<'de> Visitor<'de> for Walk<'_> {
     fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
     }
+}
+
+fn unreadable() -> Named {
+    Named::Odd("what can't be read in the parameters".to_owned())
 }
 
 /// `null` is as good as nothing.
@@ -272,6 +281,12 @@ mod tests {
             ("sendMessage", r#"{"chat_id":[7]}"#, "?"),
             ("sendMessage", r#"{"chat_id":18446744073709551615}"#, "?"),
             ("sendMessage", r#"{"chat_id":null}"#, ""),
+            // What stands behind them must not be overlooked.
+            ("sendMessage", r#"{"a":1e999,"chat_id":7}"#, "?"),
+            ("sendMessage", r#"{"a":"\ud800","chat_id":7}"#, "?"),
+            ("sendMessage", r#"{"\udc00":1,"chat_id":7}"#, "?"),
+            ("sendMessage", r#"{"chat_id":8,"reply_parameters":"{\"a\":1e999,\"chat_id\":7}"}"#, "8 ?"),
+            ("setChatTitle", r#"{"chat_id":8,"scope":"a word"}"#, "8"),
             ("sendGift", r#"{"user_id":9,"gift_id":"1"}"#, "9"),
             ("banChatMember", r#"{"chat_id":-5,"user_id":9}"#, "-5"),
             ("getUserProfilePhotos", r#"{"user_id":9}"#, ""),
@@ -282,6 +297,8 @@ mod tests {
             assert_eq!(found.join(" "), expected, "{method} {params}");
         }
         let deep = format!("{}{}{}", r#"{"a":"#.repeat(100), r#"{"chat_id":7}"#, "}".repeat(100));
+        assert_eq!(show(&chats_of("sendMessage", &deep)[0]), "?");
+        let deep = format!("{{\"a\":{}{},\"chat_id\":7}}", "[".repeat(1_000), "]".repeat(1_000));
         assert_eq!(show(&chats_of("sendMessage", &deep)[0]), "?");
     }
 

@@ -461,7 +461,8 @@ pub(super) fn describe(
 ) -> (Context, Result<exported::Manifest, RunError>) {
     let context = Arc::new(context);
     let cpu = context.limits.cpu.max(DESCRIBE_CPU);
-    let host = Host::describing(Arc::clone(&context), Arc::new(Meter::new(cpu)), engine.http());
+    let mut host = Host::describing(Arc::clone(&context), Arc::new(Meter::new(cpu)), engine.http());
+    (host.budget.cpu, host.budget.time) = (cpu, DESCRIBE_TIME);
     // A thread of its own, because a runtime can't be entered from within another.
     let described = std::thread::scope(|scope| {
         let describe = || {

@@ -388,4 +388,54 @@ mod tests {
         assert!(text.contains("en.ftl"), "{text}");
         assert!(Catalogs::load(&sources, Some(&folder.path().join("none")), "en").is_ok());
     }
+    proptest::proptest! {
+        #[test]
+        fn no_catalog_makes_it_panic(
+            pieces in proptest::collection::vec(
+                "\na = |\n-t = |\n    \\.x = |\\{ ?|\\}|\\$x|-t|a\\.x| -> |\n \\*?\\[(one|1)\\] |NUMBER\\(|\\)|\"\\\\u\\{?[0-9a-fD]{0,6}\"|\
+                 [0-9.]{1,9}|\n#|(?s:.)|é", 0..24),
+            locale in "en|ru|ar|[a-zA-Z_@-]{0,12}",
+        ) {
+            let source = format!("a = A{}", pieces.concat());
+            let all = match Catalogs::load(&[("en".into(), source)], None, "en") {
+                Ok(all) => all,
+                Err(error) => {
+                    proptest::prop_assert!(error.to_string().contains("`en`"), "{error}");
+                    return Ok(());
+                }
+            };
+            for key in ["a", "a.x", "t", "-t", ""] {
+                std::hint::black_box((all.variables(key), all.texts(key).count()));
+                for value in [Value::Integer(1), Value::Text("\u{2068}x".into()), Value::Number(f64::NAN)] {
+                    for markup in [Markup::Plain, Markup::Html, Markup::MarkdownV2] {
+                        let text = all.translate(&locale, key, &[("x".into(), value.clone())], markup);
+                        proptest::prop_assert!(text.is_none_or(|text| text.len() <= 64 << 10 && !key.starts_with('-')));
+                    }
+                }
+            }
+        }
+
+        /// A catalog as they are, with damage done to it anywhere.
+        #[test]
+        fn no_damage_makes_it_panic(
+            at in proptest::prelude::any::<proptest::sample::Index>(), gone in 0..40_usize, new in "[{}\\[\\]*$.=>\"\n -]{0,4}",
+        ) {
+            let mut source = "-firm = Tea\n    .gender = it\nhi = Hi { $x }, of { -firm }\n    .hint = { NUMBER($x, \
+                 minimumFractionDigits: 2) }\ncups = { $x ->\n    [0] none\n    [one] { $x } cup\n   *[other] { hi.hint } \
+                 { \"\\u00e9\" }\n }\n# the end\nlast = { -firm.gender ->\n   *[it] it\n }\n".to_owned();
+            proptest::prop_assert!(Catalogs::load(&[("en".into(), source.clone())], None, "en").is_ok());
+            let from = at.index(source.len());
+            source.replace_range(from..(from + gone).min(source.len()), &new);
+            match Catalogs::load(&[("en".into(), source)], None, "en") {
+                Ok(all) => for key in ["hi", "hi.hint", "cups", "last"] {
+                    let text = all.translate("en", key, &[("x".into(), Value::Number(1.5))], Markup::Plain);
+                    proptest::prop_assert!(text.is_none_or(|text| text.len() < 1_000));
+                },
+                Err(error) => {
+                    let error = error.to_string();
+                    proptest::prop_assert!(error.contains("`en`") && error.len() < 2_000, "{error}");
+                }
+            }
+        }
+    }
 }

@@ -32,6 +32,7 @@ impl Run {
         if let Some(thread) = self.thread_id() {
             params.integer("message_thread_id", thread);
         }
+        self.put_business(&mut params);
         params.text("action", action);
         if let Err(error) = host::keep_action(&params.finish()) {
             self.fail(CallError::from(error).into());

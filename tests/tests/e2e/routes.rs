@@ -1,7 +1,8 @@
 //! What plugins say they answer to, and what becomes of runs that fail where the plugin has an answer to that.
 
 use botyard::simulator::{ALICE, BOTIR};
-use botyard_tests::{guest, plugin};
+use botyard_tests::{Host, guest, plugin};
+use serde_json::json;
 
 use super::support::{ask, builder, dead_letters, simulator};
 
@@ -70,4 +71,38 @@ fn filters_bring_no_regular_expressions_into_a_plugin() {
     // The names of its functions are in it.
     let has = |name: &str| wasm.windows(name.len()).any(|bytes| bytes == name.as_bytes());
     assert!(has("botyard_sdk") && !has("regex_automata") && !has("botyard_filter"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_who_want_an_event_the_first_has_it_and_what_nobody_wants_is_counted() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator)
+        .plugin("second", &guest("versioned_b"), "priority = 1")
+        .plugin("first", &guest("versioned_a"), "priority = 2")
+        .start();
+    assert_eq!(ask(&simulator, ALICE, "hello").await, "1: hello");
+    let config = std::fs::read_to_string(host.config_file()).expect("readable");
+    // Where the operator says nothing, names decide.
+    let (equal, swapped) =
+        (config.replace("priority = 2", "priority = 1"), config.replace("priority = 2", "priority = 0"));
+    for (config, answer) in [(swapped, "2: hello"), (equal, "1: hello")] {
+        std::fs::write(host.config_file(), config).expect("writable");
+        let mut last = String::new();
+        for _ in 0..600 {
+            last = ask(&simulator, ALICE, "hello").await;
+            if last == answer {
+                break;
+            }
+        }
+        assert_eq!(last, answer);
+    }
+    let said = simulator.delivered(ALICE);
+    let unrouted = |host: &Host| host.metrics().sum("botyard_events_total", &["outcome=\"unrouted\""]);
+    assert_eq!(unrouted(&host), 0.0);
+    let photo = json!({ "message_id": 1, "date": 1, "chat": { "id": ALICE, "type": "private" }, "photo": [] });
+    simulator.raw_update(json!({ "message": photo })).expect("an update");
+    host.wait_until("it is counted", |host| unrouted(host) == 1.0);
+    assert_eq!(simulator.delivered(ALICE), said, "nobody has answered it");
+    assert!(host.stop().status.success());
+    assert!(dead_letters(&host).is_empty(), "nor is it a failure");
 }

@@ -107,7 +107,7 @@ impl Live {
                 return Err(OrderError::Failed(why));
             }
             // It has never been loaded, so it is the configuration that must be looked at again.
-            Action::Reload if !is_configured => self.reload_config().await,
+            Action::Reload if !is_configured => self.reload_config(None).await,
             Action::Reload => self.reload(name).await?,
             Action::Pause => {
                 self.operator.pause(name).await.map_err(failed)?;
