@@ -8,6 +8,7 @@
 mod broadcast;
 mod chats;
 mod dead;
+mod every_id;
 mod holdings;
 mod jobs;
 mod outbox;
