@@ -127,12 +127,11 @@ impl Chats {
     ///
     /// # Errors
     /// When the store can't be read.
-    pub fn notice(&self, view: &UpdateView<'_>, tx: &mut Tx) -> Result<(), store::Error> {
+    pub fn notice(&self, view: &UpdateView<'_>, tx: &mut Tx, now: u64) -> Result<(), store::Error> {
         let (Some(chat), Some(object)) = (view.chat, view.chat_object) else { return Ok(()) };
         if !is_bots_own(&view.kind) {
             return Ok(());
         }
-        let now = unix_millis();
         let tells_presence = view.kind == "my_chat_member";
         let hash = hash(object, now / DAY);
         // Titles, pictures and pinned messages change by messages without a text.

@@ -44,7 +44,7 @@ impl Bench {
     async fn notice(&self, update: Value) -> usize {
         let update = update.to_string();
         let mut tx = Tx::new(&self.store);
-        self.chats.notice(&UpdateView::parse(&update).unwrap(), &mut tx).unwrap();
+        self.chats.notice(&UpdateView::parse(&update).unwrap(), &mut tx, unix_millis()).unwrap();
         let commit = tx.into_commit();
         let written = commit.ops.len();
         self.store.commit(commit).await.unwrap();
