@@ -191,7 +191,7 @@ async fn pause(config: &Config, simulated: bool, json: bool, name: &str, pause: 
             let status = host.change_plugin(name, if pause { "pause" } else { "resume" }).await?;
             print(json, &status, |_| said)
         }
-        Hand::Stopped { store, operator } => {
+        Hand::Stopped { store, operator, .. } => {
             let plugin = PluginName::new(name);
             let is_known = config.plugins.contains_key(&plugin);
             let done = match pause {

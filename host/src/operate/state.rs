@@ -17,7 +17,7 @@ use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::kv::{self, Scope, ValueRow};
 use crate::store::rows::{
-    album, broadcast, chat, dead, flood, inbox, job, language, moved, outbox, prefix_end, timer, unknown, version,
+    album, broadcast, chat, dead, file, flood, inbox, job, language, moved, outbox, prefix_end, timer, unknown, version,
 };
 use crate::store::{Commit, CommitError, Op, Read, Receipt};
 
@@ -337,9 +337,17 @@ impl Operator {
                 break;
             }
             let mut commit = Commit::default();
+            let mut let_go = Vec::new();
             for (_, _, (key, seen), ops) in &found {
                 commit.reads.push(Read::Value { key: key.clone(), seen: Some(seen.clone()) });
                 commit.ops.extend(ops.iter().cloned());
+                let_go.extend(ops.iter().filter_map(|op| match op {
+                    Op::Delete { key } => file::needed_by(key),
+                    Op::Put { .. } | Op::Append { .. } => None,
+                }));
+            }
+            if let Some(sender) = self.sender.clone() {
+                commit.on_durable = Some(Box::new(move |_| sender.let_go(let_go)));
             }
             if self.must(commit).await?.is_some() {
                 for (kind, n, ..) in &found {

@@ -493,3 +493,64 @@ async fn what_is_put_ends_when_it_says_and_what_was_there_before_does_not() {
         assert!(!put(0, true).await, "it is gone");
     }
 }
+
+#[tokio::test]
+async fn an_erasure_lets_go_of_the_files_that_only_erased_calls_needed() {
+    use crate::files::{Files, ServerLimits};
+    use crate::sender::{SendSettings, Sender};
+    use crate::store::rows::file::{self, Attached};
+    use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow, Priority};
+    let Room { folder, operator, .. } = room();
+    let store = operator.store.clone();
+    let files = Files::open(&folder.path().join("data.files"), &store, ServerLimits::default()).unwrap();
+    let token = crate::telegram::Token::parse("42:a-token-that-nobody-is-ever-asked-with").unwrap();
+    let client = Arc::new(crate::telegram::Client::new("http://127.0.0.1:1", token).unwrap());
+    let chats = crate::chats::Chats::open(store.clone(), BOT).unwrap();
+    let settings = SendSettings {
+        overall_per_second: 0.0,
+        chat_per_second: 0.0,
+        group_per_minute: 0.0,
+        bulk_per_second: 0.0,
+        paid_per_second: 0.0,
+    };
+    let sender = Sender::new(store.clone(), client, BOT, chats, settings, Some(files.clone()));
+    let operator = operator.telling(sender);
+    let mut ops = Vec::new();
+    let mut queue = |chat: i64, content: &[u8], number: u64| {
+        let mut draft = files.draft().unwrap();
+        draft.write(content).unwrap();
+        let (hash, pin) = draft.keep().unwrap();
+        let (id, name, content_type) = ("a".to_owned(), "a".to_owned(), "text/plain".to_owned());
+        let attached = Attached { id, hash, size: 3, name, content_type, number };
+        ops.push(Op::Put { key: file::reference(BOT, &attached), value: Vec::new() });
+        let row = OutboxRow {
+            plugin: PluginName::new("shop"),
+            event: 1,
+            method: "sendDocument".to_owned(),
+            params: json!({ "chat_id": chat, "document": "attach://a" }).to_string(),
+            priority: Priority::Normal,
+            attempts: 0,
+            queued: 0,
+            delivery: Delivery::AtMostOnce,
+            begun: 0,
+            files: vec![attached],
+            fallback: Fallback::None,
+            follows: false,
+        };
+        ops.push(Op::Append { prefix: outbox::lane_prefix(BOT, Lane::Chat(ChatId(chat))), value: row.encode() });
+        (files.path(&hash), pin)
+    };
+    let [(own, first), (shared, second), (_, third)] =
+        [queue(7, &b"her own"[..], 1), queue(7, b"everybody's", 2), queue(8, b"everybody's", 3)];
+    store.commit(Commit { ops, ..Commit::default() }).await.unwrap();
+    drop((first, second, third));
+    assert!(own.exists() && shared.exists());
+    operator.erase(&Erase { user: Some(7), chat: None, dry_run: false, mentions: false }).await.unwrap();
+    for _ in 0..500 {
+        if !own.exists() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    assert!(!own.exists() && shared.exists(), "what somebody else's call needs stays");
+}
