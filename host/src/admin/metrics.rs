@@ -71,6 +71,11 @@ const ALL: &[(&str, Kind, &str)] = &[
         "Times that a plugin ran into one of its limits, by plugin and limit, named as in [plugins.NAME.limits]; dropped \
          log lines each count",
     ),
+    (
+        "botyard_plugin_stored_bytes",
+        Gauge,
+        "Bytes of the states and values that a plugin keeps, keys included, by plugin; the most is `limits.stored`",
+    ),
     ("botyard_plugin_rests_total", Counter, "Times that a plugin failed one event after another and was given a rest"),
     ("botyard_reloads_total", Counter, "New versions of plugins that were to be loaded, by plugin and outcome"),
     ("botyard_rollbacks_total", Counter, "Versions on trial that were sent back, by plugin"),

@@ -107,6 +107,7 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             time: limits.time,
             state: limits.state,
             value: limits.value,
+            stored: limits.stored,
             calls: limits.calls,
             calls_per_minute: limits.calls_per_minute,
             log: limits.log,

@@ -199,6 +199,8 @@ pub struct Limits {
     pub state: u64,
     /// `value`: size of one stored value; `"1MiB"`.
     pub value: u64,
+    /// `stored`: all its states and values together, keys included, for each bot; `"256MiB"`, and 0 for no limit.
+    pub stored: u64,
     /// `calls`: Bot API calls whose answer the run waits for; 32.
     pub calls: u32,
     /// `calls_per_minute`: Bot API calls of all runs together, queued ones too; 60,000, and 0 for no limit, as for the
@@ -232,6 +234,7 @@ impl Default for Limits {
             time: Duration::from_secs(30),
             state: 64 << 10,
             value: 1 << 20,
+            stored: 256 << 20,
             calls: 32,
             calls_per_minute: 60_000,
             bulk_per_minute: 60_000,
@@ -258,6 +261,7 @@ impl Limits {
             ("time", time(self.time)),
             ("state", bytes(self.state)),
             ("value", bytes(self.value)),
+            ("stored", bytes(self.stored)),
             ("calls", self.calls.to_string()),
             ("calls_per_minute", self.calls_per_minute.to_string()),
             ("bulk_per_minute", self.bulk_per_minute.to_string()),
@@ -438,6 +442,7 @@ impl Limits {
             time: section.duration("time", millis(1)..=Duration::from_secs(3_600)).unwrap_or(default.time),
             state: section.bytes("state", 1..=16 * MIB).unwrap_or(default.state),
             value: section.bytes("value", 1..=64 * MIB).unwrap_or(default.value),
+            stored: section.bytes("stored", 0..=RATES).unwrap_or(default.stored),
             calls: count(&mut section, "calls", 0).unwrap_or(default.calls),
             calls_per_minute: rate(&mut section, "calls_per_minute").unwrap_or(default.calls_per_minute),
             bulk_per_minute: rate(&mut section, "bulk_per_minute").unwrap_or(default.bulk_per_minute),

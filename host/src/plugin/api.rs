@@ -44,6 +44,7 @@ mod log;
 mod random;
 mod schedule;
 mod storage;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -96,6 +97,7 @@ pub(super) struct Run {
     jobs: u64,
     effects_left: u32,
     data_left: u64,
+    pub(super) stored: stored::Growth,
     random: Option<StdRng>,
     files: files::RunFiles,
     /// Who is spoken to.
@@ -178,6 +180,7 @@ impl Host {
             jobs: 0,
             effects_left: limits.effects,
             data_left: limits.data,
+            stored: stored::Growth::default(),
             random: None,
             files: files::RunFiles::default(),
             listener: invocation.listener.clone(),

@@ -29,6 +29,8 @@ pub enum Limit {
     State,
     /// `value`
     Value,
+    /// `stored`
+    Stored,
     /// `calls`
     Calls,
     /// `calls_per_minute`
@@ -63,6 +65,7 @@ impl Limit {
             Self::Time => "time",
             Self::State => "state",
             Self::Value => "value",
+            Self::Stored => "stored",
             Self::Calls => "calls",
             Self::CallsPerMinute => "calls_per_minute",
             Self::BulkPerMinute => "bulk_per_minute",
@@ -109,6 +112,8 @@ pub struct Limits {
     pub state: u64,
     /// Bytes of one stored value, one timer's payload or the parameters of one API call.
     pub value: u64,
+    /// Bytes of all its states and values together, for each bot; 0 for no limit.
+    pub stored: u64,
     /// API calls whose answer the run waits for.
     pub calls: u32,
     /// API calls of all its runs in a minute, queued ones too; 0 for no limit, here and below.
@@ -176,6 +181,7 @@ impl Default for Limits {
             time: Duration::from_secs(30),
             state: 64 << 10,
             value: 1 << 20,
+            stored: 256 << 20,
             calls: 32,
             calls_per_minute: 60_000,
             log: 64 << 10,

@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::{Commit, Error, Op, Read, Store};
+use super::{Commit, Error, Op, Read, Room, Store};
+use crate::domain::{BotId, PluginName};
 
 /// Something that is to live until what a run asked for is on disk.
 pub type Held = Box<dyn Any + Send + Sync>;
@@ -103,6 +104,23 @@ impl Tx {
             peeked.entry(key.to_vec()).or_insert_with(|| value.clone());
         }
         Ok(value)
+    }
+
+    /// How long the value is that [`Tx::peek`] would find.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn length(&self, key: &[u8]) -> Result<Option<u64>, Error> {
+        match self.writes.get(key).or_else(|| self.values.get(key)) {
+            Some(known) => Ok(known.as_ref().map(|value| value.len() as u64)),
+            None => self.store.length(key),
+        }
+    }
+
+    /// What a plugin is going to keep, beyond what it keeps already.
+    #[must_use]
+    pub fn room(&self, bot: BotId, plugin: &PluginName) -> Room {
+        self.store.room(bot, plugin)
     }
 
     /// Sets a key.
