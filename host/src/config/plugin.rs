@@ -224,6 +224,10 @@ pub struct Limits {
     pub http_per_minute: u32,
     /// `http_bytes_per_minute`: what the HTTP requests of all runs together send and get; `"64MiB"`.
     pub http_bytes_per_minute: u64,
+    /// `effects`: writes, timers, jobs and queued calls; 1,000.
+    pub effects: u32,
+    /// `data`: what the run reads from the store and what it writes, held in memory until it ends; `"16MiB"`.
+    pub data: u64,
 }
 
 impl Default for Limits {
@@ -246,6 +250,8 @@ impl Default for Limits {
             http_calls: 16,
             http_per_minute: 300,
             http_bytes_per_minute: 64 << 20,
+            effects: 1_000,
+            data: 16 << 20,
         }
     }
 }
@@ -273,6 +279,8 @@ impl Limits {
             ("http_calls", self.http_calls.to_string()),
             ("http_per_minute", self.http_per_minute.to_string()),
             ("http_bytes_per_minute", bytes(self.http_bytes_per_minute)),
+            ("effects", self.effects.to_string()),
+            ("data", bytes(self.data)),
         ])
     }
 }
@@ -457,6 +465,9 @@ impl Limits {
             http_bytes_per_minute: section
                 .bytes("http_bytes_per_minute", 0..=RATES)
                 .unwrap_or(default.http_bytes_per_minute),
+            effects: count(&mut section, "effects", 1).unwrap_or(default.effects),
+            // Less than this, no run that reads anything gets by with; more, and a few runs at once take all memory.
+            data: section.bytes("data", 64 * KIB..=256 * MIB).unwrap_or(default.data),
         };
         section.finish();
         limits

@@ -69,6 +69,8 @@ pub(super) struct Host {
 
 /// The state of one run.
 pub(super) struct Run {
+    /// Whose it is.
+    plugin: PluginName,
     pub(super) tx: Tx,
     pub(super) bot: BotId,
     pub(super) conversation: Conversation,
@@ -157,6 +159,7 @@ impl Host {
         let limits = &context.limits;
         let budget = invocation.budget(limits);
         let run = Run {
+            plugin: context.name.clone(),
             tx,
             bot: invocation.bot,
             conversation: invocation.conversation,
@@ -199,14 +202,18 @@ impl Host {
 impl Run {
     /// Counts one effect of so many bytes; the error is for the guest.
     fn charge_effect(&mut self, bytes: usize) -> Result<(), String> {
-        self.effects_left = self.effects_left.checked_sub(1).ok_or("this run has asked for too many effects")?;
+        let left = self.effects_left.checked_sub(1);
+        self.effects_left = left
+            .ok_or_else(|| format!("this run has asked for too many effects: {}", Limit::Effects.hit(&self.plugin)))?;
         self.charge_data(bytes)
     }
 
     /// Counts bytes that the host holds for this run.
     fn charge_data(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.data_left.checked_sub(bytes as u64);
-        self.data_left = left.ok_or("this run has read and written too many bytes")?;
+        self.data_left = left.ok_or_else(|| {
+            format!("this run has read and written too many bytes: {}", Limit::Data.hit(&self.plugin))
+        })?;
         Ok(())
     }
 

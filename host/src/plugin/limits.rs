@@ -53,6 +53,10 @@ pub enum Limit {
     HttpPerMinute,
     /// `http_bytes_per_minute`
     HttpBytesPerMinute,
+    /// `effects`
+    Effects,
+    /// `data`
+    Data,
 }
 
 impl Limit {
@@ -77,6 +81,8 @@ impl Limit {
             Self::HttpCalls => "http_calls",
             Self::HttpPerMinute => "http_per_minute",
             Self::HttpBytesPerMinute => "http_bytes_per_minute",
+            Self::Effects => "effects",
+            Self::Data => "data",
         }
     }
 

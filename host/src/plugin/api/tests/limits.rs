@@ -110,6 +110,17 @@ async fn run_into(limit: Limit, host: &mut Host) -> Option<String> {
             fetch(host, "GET", 0).await
         }
         Limit::HttpBytesPerMinute => fetch(host, "POST", 90).await,
+        Limit::Effects => {
+            queue(host).unwrap();
+            kv::Host::set(host, kv::Scope::Plugin, "a".into(), vec![0], None).unwrap().unwrap();
+            kv::Host::set(host, kv::Scope::Plugin, "b".into(), vec![0], None).unwrap()
+        }
+        Limit::Data => {
+            // What is read counts too, and that nothing was found; there the interface has no error.
+            kv::Host::set(host, kv::Scope::Plugin, "a".into(), vec![0; 500], None).unwrap().unwrap();
+            let trap = kv::Host::get(host, kv::Scope::Plugin, "b".into()).unwrap_err();
+            Err(trap.to_string())
+        }
         Limit::Memory | Limit::Cpu | Limit::Time | Limit::BulkPerMinute | Limit::Upload | Limit::Download => {
             unreachable!("kept elsewhere")
         }
@@ -131,6 +142,8 @@ fn every_limit_names_its_line_and_is_counted() {
         http_calls: 2,
         http_per_minute: 1,
         http_bytes_per_minute: 150,
+        effects: 2,
+        data: 600,
         ..Limits::default()
     };
     let usual = Limits::default();
@@ -146,6 +159,8 @@ fn every_limit_names_its_line_and_is_counted() {
         (Limit::HttpCalls, Limits { http_calls: small.http_calls, ..usual.clone() }),
         (Limit::HttpPerMinute, Limits { http_per_minute: small.http_per_minute, ..usual.clone() }),
         (Limit::HttpBytesPerMinute, Limits { http_bytes: 100, http_bytes_per_minute: 150, ..usual.clone() }),
+        (Limit::Effects, Limits { effects: small.effects, ..usual.clone() }),
+        (Limit::Data, Limits { data: small.data, ..usual.clone() }),
     ] {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
