@@ -63,7 +63,11 @@ const ALL: &[(&str, Kind, &str)] = &[
         "Attempts at jobs, and jobs that were cancelled or found no room, by plugin and outcome",
     ),
     ("botyard_lanes", Gauge, "Conversations with events that wait or are being handled"),
-    ("botyard_chat_cache_total", Counter, "Questions for a chat that a kept answer might answer, by result"),
+    (
+        "botyard_chat_cache_total",
+        Counter,
+        "Questions for a chat or a member that a kept answer might answer, by result",
+    ),
     ("botyard_chats_moved_total", Counter, "Groups that have become supergroups and took along what belongs to them"),
     (
         "botyard_plugin_limits_total",
