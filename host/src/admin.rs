@@ -150,6 +150,12 @@ async fn render(State((bots, metrics)): State<(Bots, PrometheusHandle)>) -> Resp
         let name: String = bot.name.into();
         ::metrics::gauge!("botyard_bot_ready", "bot" => name).set(u8::from(bot.ready));
     }
+    for (bot, plugins) in bots.kept() {
+        for (plugin, bytes) in plugins {
+            let labels = [("bot", bot.to_string()), ("plugin", plugin.to_string())];
+            ::metrics::gauge!("botyard_plugin_stored_bytes", &labels).set(bytes as f64);
+        }
+    }
     // The version is part of the format that scrapers negotiate.
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render()).into_response()
 }

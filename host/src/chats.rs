@@ -6,7 +6,7 @@
 //!   chats: whoever does something is in the update that tells it, and the Bot API has no question about a person alone.
 //! - [`Chats::moved`]: a group that becomes a supergroup takes along what belongs to it.
 //! - [`Chats::lane`]: one chat has one lane, whichever of its names a call gives.
-//! - [`Chats::full`]: answers of `getChat` for a while, so that asking again costs no call.
+//! - [`Chats::full`]: answers of `getChat` and `getChatMember` for a while, so that asking again costs no call.
 //!
 //! Nothing here calls Telegram. When the store fails, so does what needs it; memory is bounded throughout.
 

@@ -8,6 +8,7 @@
 mod broadcast;
 mod chats;
 mod dead;
+mod every_id;
 mod holdings;
 mod jobs;
 mod outbox;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, mpsc};
 
-use crate::domain::{BotId, EventLane};
+use crate::domain::{BotId, EventLane, PluginName};
 use crate::sender::Sender;
 use crate::store::rows::prefix_end;
 use crate::store::{self, Store};
@@ -129,6 +130,12 @@ impl Operator {
             from = [&key, &[0][..]].concat();
         }
         Ok(count)
+    }
+
+    /// Bytes of the states and values that each plugin keeps.
+    #[must_use]
+    pub fn kept(&self) -> Vec<(PluginName, u64)> {
+        self.store.kept_by_all(self.bot)
     }
 
     /// Whose things these are.

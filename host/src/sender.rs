@@ -28,6 +28,7 @@ use tokio::time::Instant;
 use crate::chats::Chats;
 use crate::domain::{BotId, Lane, PluginName};
 use crate::files::Files;
+use crate::store::rows::file::Hash;
 use crate::store::rows::outbox::Priority;
 use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Store};
@@ -210,6 +211,13 @@ impl Sender {
         inbox.direct.clear();
         inbox.actions.clear();
         inbox.questions.clear();
+    }
+
+    /// What queued calls needed of files that are gone from the store, durably, by whoever took them out.
+    pub fn let_go(&self, hashes: impl IntoIterator<Item = Hash>) {
+        if let Some(uploads) = &self.shared.uploads {
+            uploads.files.let_go(hashes);
+        }
     }
 
     /// Tells of rows that are durable now, those of a lane in order. Never blocks.

@@ -17,6 +17,8 @@ use std::thread::{self, Thread};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
+use crate::domain::{BotId, PluginName};
+
 mod committer;
 mod engine;
 mod error;
@@ -30,13 +32,16 @@ mod syncer;
 #[cfg(test)]
 mod tests;
 mod tx;
+mod usage;
 
 pub use error::{CommitError, Error};
 pub use export::Check;
 pub use tx::{Held, Page, Savepoint, Tx};
+pub use usage::Room;
 
 use committer::{Committer, Request};
 use shared::Shared;
+use usage::Usage;
 
 /// Called with the numbers that the commit's `Append`s were given.
 pub type OnDurable = Box<dyn FnOnce(&[u64]) + Send>;
@@ -163,7 +168,7 @@ impl Store {
     pub fn open(path: &Path) -> Result<Store, Error> {
         let engine = engine::open(path)?;
         let data = engine.data_file()?;
-        let shared = Arc::new(Shared::new(engine.clone()));
+        let shared = Arc::new(Shared::new(engine.clone(), Usage::load(&engine)?));
         let (requests, asked) = mpsc::channel();
         let (to_syncer, applied) = mpsc::channel();
         let mut committer = Committer::new(engine.clone(), shared.clone(), asked, to_syncer)?;
@@ -185,6 +190,33 @@ impl Store {
     /// When the store failed or the disk can't be read.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
         self.shared.read(|reader| reader.get(key))
+    }
+
+    /// How long the value of a key is.
+    ///
+    /// # Errors
+    /// When the store failed or the disk can't be read.
+    pub fn length(&self, key: &[u8]) -> Result<Option<u64>, Error> {
+        self.shared.read(|reader| reader.length(key))
+    }
+
+    /// Bytes of the states and values that a plugin keeps for a bot, keys included.
+    #[must_use]
+    pub fn kept(&self, bot: BotId, plugin: &PluginName) -> u64 {
+        self.shared.usage.kept(&rows::owner(bot, plugin))
+    }
+
+    /// The same of all plugins that have kept something since the store was opened.
+    #[must_use]
+    pub fn kept_by_all(&self, bot: BotId) -> Vec<(PluginName, u64)> {
+        let of_bot = |(owner, kept): (Vec<u8>, u64)| Some((rows::plugin_of_owner(&owner, bot)?, kept));
+        self.shared.usage.all().into_iter().filter_map(of_bot).collect()
+    }
+
+    /// What the plugin is going to keep beyond that: nothing at first.
+    #[must_use]
+    pub fn room(&self, bot: BotId, plugin: &PluginName) -> Room {
+        self.shared.usage.room(rows::owner(bot, plugin))
     }
 
     /// The rows with keys in `[from, to)`, ascending, at most `limit`.

@@ -19,9 +19,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use botyard::domain::{BotId, PluginName};
 use botyard::store::{Commit, Error, Op, Store, Tx, rows};
 use rand::Rng;
 
+const BOT: BotId = BotId(42);
 const WRITERS: u8 = 4;
 /// How many of its values a writer leaves.
 const KEPT: u64 = 5;
@@ -56,8 +58,13 @@ fn last_key(writer: u8) -> Vec<u8> {
     vec![b'l', writer]
 }
 
+/// One of a plugin's values, of which it is counted how much they are.
 fn value_key(writer: u8, n: u64) -> Vec<u8> {
-    [&[b'v', writer][..], &n.to_be_bytes()].concat()
+    rows::kv::key(BOT, &keeper(writer), rows::kv::Scope::Plugin, &format!("{n:020}"))
+}
+
+fn keeper(writer: u8) -> PluginName {
+    PluginName::new(&format!("writer-{writer}"))
 }
 
 fn value(writer: u8, n: u64, size: usize) -> Vec<u8> {
@@ -98,7 +105,7 @@ fn verify(path: &Path, size: usize, durable: &BTreeMap<u8, u64>) {
         let promised = durable.get(&writer).copied().unwrap_or(0);
         assert!(last >= promised, "writer {writer}: {promised} was durable, {last} is there");
 
-        let values = store.scan_prefix(&[b'v', writer], usize::MAX).unwrap();
+        let values = store.scan_prefix(&rows::kv::plugin_prefix(BOT, &keeper(writer)), usize::MAX).unwrap();
         let expected = (1..=last).skip(last.saturating_sub(KEPT) as usize);
         let expected = expected.map(|n| (value_key(writer, n).into(), value(writer, n, size).into()));
         assert!(

@@ -14,7 +14,7 @@ use super::api::{Api, Refusal, Shared};
 use super::plugins::Order;
 use super::readiness::{Readiness, Reason, Report};
 use crate::dispatch::Recorder;
-use crate::domain::{BotId, BotName};
+use crate::domain::{BotId, BotName, PluginName};
 use crate::operate::Operator;
 
 /// The bots of a host. Clones share them.
@@ -114,6 +114,12 @@ impl Bots {
             ready: entry.readiness.report().ready,
         };
         self.read().iter().map(status).collect()
+    }
+
+    /// What the plugins of each bot keep, in bytes.
+    pub(super) fn kept(&self) -> Vec<(BotName, Vec<(PluginName, u64)>)> {
+        let kept = |(name, entry): (&BotName, &Entry)| Some((name.clone(), entry.served.as_ref()?.operator.kept()));
+        self.read().iter().filter_map(kept).collect()
     }
 
     /// The report of the only bot, or of all.

@@ -63,13 +63,22 @@ const ALL: &[(&str, Kind, &str)] = &[
         "Attempts at jobs, and jobs that were cancelled or found no room, by plugin and outcome",
     ),
     ("botyard_lanes", Gauge, "Conversations with events that wait or are being handled"),
-    ("botyard_chat_cache_total", Counter, "Questions for a chat that a kept answer might answer, by result"),
+    (
+        "botyard_chat_cache_total",
+        Counter,
+        "Questions for a chat or a member that a kept answer might answer, by result",
+    ),
     ("botyard_chats_moved_total", Counter, "Groups that have become supergroups and took along what belongs to them"),
     (
         "botyard_plugin_limits_total",
         Counter,
         "Times that a plugin ran into one of its limits, by plugin and limit, named as in [plugins.NAME.limits]; dropped \
          log lines each count",
+    ),
+    (
+        "botyard_plugin_stored_bytes",
+        Gauge,
+        "Bytes of the states and values that a plugin keeps, keys included, by plugin; the most is `limits.stored`",
     ),
     ("botyard_plugin_rests_total", Counter, "Times that a plugin failed one event after another and was given a rest"),
     ("botyard_reloads_total", Counter, "New versions of plugins that were to be loaded, by plugin and outcome"),

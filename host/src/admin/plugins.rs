@@ -51,6 +51,9 @@ pub struct PluginStatus {
     pub reason: Option<String>,
     /// While a version is on trial: the one that it is measured by, and is gone back to if it does worse.
     pub before: Option<String>,
+    /// Bytes of the states and values that it keeps.
+    #[serde(default)]
+    pub stored: u64,
     /// Its limits, by their keys in `bot.toml`.
     #[serde(default)]
     pub limits: BTreeMap<String, String>,

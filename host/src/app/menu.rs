@@ -3,7 +3,8 @@
 //!
 //! Telegram shows one list: the one of the most particular scope that has any, in the user's language if that scope has
 //! it, and nothing of the others. So what everybody sees is the list without a scope, and the list of a scope, where a
-//! plugin has something for it, is that and what comes on top.
+//! plugin has something for it, is that and what comes on top. A plugin that is granted only some chats is in the menus of
+//! these alone: of the kinds of chats that it is granted, and in a list of its own for each single one.
 //!
 //! It has its own pace and never keeps anything waiting: a refusal is told of in the log, anything else is tried again
 //! until it is done or the menu changes again. A list that no plugin has anything for any more is taken back, unless it
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use super::Parts;
 use crate::backoff;
 use crate::dispatch::Routes;
-use crate::domain::BotId;
+use crate::domain::{BotId, ChatGrant, ChatId, Lane};
 use crate::plugin::Menu;
 use crate::store::rows::menu::{self, MenuList, MenuRow};
 use crate::store::{self, Commit, CommitError, Op};
@@ -38,6 +39,10 @@ const LONGEST_DESCRIPTION: usize = 256;
 type Menus = BTreeMap<(String, String), List>;
 type List = Vec<(String, String)>;
 
+/// Telegram's names for the scopes of one chat and of its administrators; which chat it is stands behind a colon.
+const CHAT: &str = "chat";
+const CHAT_ADMINISTRATORS: &str = "chat_administrators";
+
 /// Telegram's names for the scopes, what stands in them, and which of them is shown where there is no list.
 const SCOPES: [(Menu, &str); 3] = [
     (Menu::Private, "all_private_chats"),
@@ -51,6 +56,37 @@ struct Source<'a> {
     commands: Vec<(&'a str, &'a str, &'a [Menu])>,
     locales: Vec<String>,
     translate: Translate<'a>,
+    /// The only chats that it is offered events of; `None` for all.
+    chats: Option<Vec<ChatGrant>>,
+}
+
+/// A list that somebody may be shown.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    /// Without one, what stands in all of them.
+    menu: Option<Menu>,
+    /// The one chat whose list it is.
+    chat: Option<&'a ChatGrant>,
+}
+
+impl Source<'_> {
+    /// Whether its commands are answered in the chats whose list it is.
+    fn is_in(&self, View { menu, chat }: View<'_>) -> bool {
+        let is_granted = |kinds: &[&str]| {
+            self.chats.as_ref().is_none_or(|granted| {
+                granted.iter().any(|one| match one {
+                    ChatGrant::Kind(kind) => kinds.contains(kind),
+                    ChatGrant::Id(_) | ChatGrant::Name(_) => chat == Some(one),
+                })
+            })
+        };
+        let (in_private, in_groups) = (is_granted(&["private"]), is_granted(&["group", "supergroup"]));
+        match menu {
+            None => in_private && in_groups,
+            Some(Menu::Private) => in_private,
+            Some(Menu::Groups | Menu::Administrators) => in_groups,
+        }
+    }
 }
 
 /// From a locale and a key to a text.
@@ -60,7 +96,11 @@ type Translate<'a> = Box<dyn Fn(&str, &str) -> Option<String> + 'a>;
 pub(super) async fn follow(parts: Arc<Parts>, client: Arc<Client>, bot: BotId, default_locale: String) {
     let mut failures = 0;
     loop {
-        let wanted = wanted(&parts.dispatcher.routes(), &default_locale);
+        let current = |chat| match parts.sender.chats().lane(Lane::Chat(chat)) {
+            Lane::Chat(current) => current,
+            _ => chat,
+        };
+        let wanted = wanted(&parts.dispatcher.routes(), &default_locale, current);
         let pause = match tell(&parts, &client, bot, wanted).await {
             Ok(()) => {
                 failures = 0;
@@ -125,7 +165,7 @@ async fn tell(parts: &Parts, client: &Client, bot: BotId, wanted: Menus) -> Resu
         }
         let mut params = json!({});
         if !scope.is_empty() {
-            params["scope"] = json!({ "type": scope });
+            params["scope"] = scope_of(scope);
         }
         if !language.is_empty() {
             params["language_code"] = language.as_str().into();
@@ -137,7 +177,16 @@ async fn tell(parts: &Parts, client: &Client, bot: BotId, wanted: Menus) -> Resu
             }
             None => "deleteMyCommands",
         };
-        client.call(method, Bytes::from(params.to_string()), DEADLINE).await?;
+        match client.call(method, Bytes::from(params.to_string()), DEADLINE).await {
+            // The bot is not in that chat: the others' lists don't depend on it.
+            Err(error @ Error::Refused { .. }) if scope.contains(':') => {
+                tracing::warn!(scope, %error, "Telegram refuses a chat's menu of commands");
+                if list.is_some() {
+                    continue;
+                }
+            }
+            answer => drop(answer?),
+        }
         tracing::info!(scope, language, commands = list.map_or(0, Vec::len), "Telegram knows the menu of commands");
         match list {
             Some(list) => told.insert(place, list.clone()),
@@ -162,7 +211,19 @@ fn command((name, description): &(String, String)) -> Value {
     json!({ "command": name, "description": description })
 }
 
-fn wanted(routes: &Routes, default_locale: &str) -> Menus {
+/// A scope as Telegram wants it.
+fn scope_of(scope: &str) -> Value {
+    match scope.split_once(':') {
+        Some((scope, chat)) => {
+            let chat = chat.parse::<i64>().map_or_else(|_| chat.into(), Value::from);
+            json!({ "type": scope, "chat_id": chat })
+        }
+        None => json!({ "type": scope }),
+    }
+}
+
+/// `current` tells which supergroup a group has become.
+fn wanted(routes: &Routes, default_locale: &str, current: impl Fn(ChatId) -> ChatId) -> Menus {
     // Nobody is shown a command that nobody answers.
     let plugins = routes.entries().iter().map(|entry| entry.newest()).filter(|plugin| plugin.may_see("message"));
     let sources = plugins.map(|plugin| {
@@ -173,6 +234,13 @@ fn wanted(routes: &Routes, default_locale: &str) -> Menus {
                 .collect(),
             locales: plugin.locales().collect(),
             translate: Box::new(|locale, key| plugin.translate(locale, key, &[])),
+            chats: plugin.chats().map(|chats| {
+                let now = |chat: &ChatGrant| match chat {
+                    ChatGrant::Id(id) => ChatGrant::Id(current(*id)),
+                    other => other.clone(),
+                };
+                chats.iter().map(now).collect()
+            }),
         }
     });
     merged(&sources.collect::<Vec<_>>(), default_locale)
@@ -185,10 +253,10 @@ fn merged(sources: &[Source<'_>], default_locale: &str) -> Menus {
     let languages = sources.iter().flat_map(|source| &source.locales).filter_map(|locale| language_code(locale));
     let languages: BTreeSet<String> = languages.collect();
     let mut menus = Menus::new();
-    let mut add = |scope: &str, shown: Option<Menu>| {
-        let everybody = list(sources, default_locale, shown);
+    let mut add = |scope: &str, view: View<'_>| {
+        let everybody = list(sources, default_locale, view);
         for language in &languages {
-            let list = list(sources, language, shown);
+            let list = list(sources, language, view);
             if list != everybody {
                 menus.insert((scope.to_owned(), language.clone()), list);
             }
@@ -197,18 +265,48 @@ fn merged(sources: &[Source<'_>], default_locale: &str) -> Menus {
             menus.insert((scope.to_owned(), String::new()), everybody);
         }
     };
-    add("", None);
-    let names = |shown| list(sources, default_locale, shown).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    let names = |view| list(sources, default_locale, view).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    let general = |menu| View { menu, chat: None };
+    add("", general(None));
     for (menu, scope) in SCOPES {
         let otherwise = match menu {
             Menu::Private | Menu::Groups => None,
             Menu::Administrators => Some(Menu::Groups),
         };
-        if names(Some(menu)) != names(otherwise) {
-            add(scope, Some(menu));
+        if names(general(Some(menu))) != names(general(otherwise)) {
+            add(scope, general(Some(menu)));
+        }
+    }
+    for chat in chats(sources) {
+        let of_chat = |menu| View { menu: Some(menu), chat: Some(chat) };
+        let (place, own) = match chat {
+            ChatGrant::Id(ChatId(id)) if *id > 0 => (id.to_string(), Menu::Private),
+            ChatGrant::Id(id) => (id.to_string(), Menu::Groups),
+            ChatGrant::Name(name) => (format!("@{name}"), Menu::Groups),
+            ChatGrant::Kind(_) => continue,
+        };
+        let is_own = names(of_chat(own)) != names(general(Some(own)));
+        if is_own {
+            add(&format!("{CHAT}:{place}"), of_chat(own));
+        }
+        // The list of a chat goes before that of all administrators.
+        let otherwise = if is_own { of_chat(own) } else { general(Some(Menu::Administrators)) };
+        if own == Menu::Groups && names(of_chat(Menu::Administrators)) != names(otherwise) {
+            add(&format!("{CHAT_ADMINISTRATORS}:{place}"), of_chat(Menu::Administrators));
         }
     }
     menus
+}
+
+/// Those that a plugin is granted by themselves, each once.
+fn chats<'a>(sources: &'a [Source<'_>]) -> Vec<&'a ChatGrant> {
+    let mut found: Vec<&ChatGrant> = Vec::new();
+    for chat in sources.iter().filter_map(|source| source.chats.as_ref()).flatten() {
+        if !matches!(chat, ChatGrant::Kind(_)) && !found.contains(&chat) {
+            found.push(chat);
+        }
+    }
+    found
 }
 
 /// What stands in a menu; without one, what stands in all of them.
@@ -223,17 +321,19 @@ fn is_shown(menus: &[Menu], shown: Option<Menu>) -> bool {
         }
 }
 
-fn list(sources: &[Source<'_>], locale: &str, shown: Option<Menu>) -> List {
+fn list(sources: &[Source<'_>], locale: &str, view: View<'_>) -> List {
     let mut seen = BTreeSet::new();
     let all = sources.iter().flat_map(|source| source.commands.iter().map(move |command| (source, command)));
-    all.filter(|(_, (name, _, menus))| is_name(name) && seen.insert(*name) && is_shown(menus, shown))
-        .map(|(source, (name, key, _))| {
-            // A text that is no key describes itself.
-            let text = (source.translate)(locale, key).unwrap_or_else(|| (*key).to_owned());
-            ((*name).to_owned(), described(&text, name))
-        })
-        .take(MOST)
-        .collect()
+    all.filter(|(source, (name, _, menus))| {
+        is_name(name) && source.is_in(view) && seen.insert(*name) && is_shown(menus, view.menu)
+    })
+    .map(|(source, (name, key, _))| {
+        // A text that is no key describes itself.
+        let text = (source.translate)(locale, key).unwrap_or_else(|| (*key).to_owned());
+        ((*name).to_owned(), described(&text, name))
+    })
+    .take(MOST)
+    .collect()
 }
 
 /// Telegram takes no other names in a menu; the command works all the same.
@@ -268,7 +368,7 @@ mod tests {
             text(locale).or_else(|| text("en")).map(|(_, _, text)| (*text).to_owned())
         };
         let locales = texts.iter().map(|(locale, _, _)| (*locale).to_owned()).collect();
-        Source { commands: commands.to_vec(), locales, translate: Box::new(translate) }
+        Source { commands: commands.to_vec(), locales, translate: Box::new(translate), chats: None }
     }
 
     fn shown(menus: &Menus) -> Vec<String> {
@@ -306,6 +406,54 @@ mod tests {
         let (private, everywhere) = ([("go", "Private", &[Private][..])], [("go", "Everywhere", &[][..])]);
         let both = [scoped(&private, &[]), scoped(&everywhere, &[])];
         assert_eq!(shown(&merged(&both, "en")), ["all_private_chats  [go: Private]"]);
+    }
+
+    #[test]
+    fn a_plugin_is_in_the_menus_of_those_chats_that_it_is_granted() {
+        let chats = |names: &[&str]| -> Option<Vec<ChatGrant>> {
+            let grant = |name: &&str| match name.parse() {
+                Ok(id) => ChatGrant::Id(ChatId(id)),
+                Err(_) => ChatGrant::parse(name).unwrap(),
+            };
+            Some(names.iter().map(grant).collect())
+        };
+        let of = |granted: &[&str], commands: &[(&'static str, &'static str, &'static [Menu])]| {
+            let only = Source { chats: chats(granted), ..scoped(commands, &[]) };
+            shown(&merged(&[only, source(&[("all", "All")], &[])], "en"))
+        };
+        let go: &[(&'static str, &'static str, &'static [Menu])] = &[("go", "Go", &[])];
+        assert_eq!(of(&["private"], go), [" [all: All]", "all_private_chats  [go: Go, all: All]"]);
+        assert_eq!(of(&["supergroup"], go), [" [all: All]", "all_group_chats  [go: Go, all: All]"]);
+        assert_eq!(of(&["private", "group"], go), [" [go: Go, all: All]"]);
+        assert_eq!(of(&["channel"], go), [" [all: All]"]);
+        assert_eq!(
+            of(&["7", "-1005", "@news"], go),
+            [
+                " [all: All]",
+                "chat:-1005  [go: Go, all: All]",
+                "chat:7  [go: Go, all: All]",
+                "chat:@news  [go: Go, all: All]",
+            ]
+        );
+        // A chat's list goes before that of administrators, who must not lose theirs by it.
+        let ban: &[(&'static str, &'static str, &'static [Menu])] = &[("ban", "Ban", &[Menu::Administrators])];
+        assert_eq!(of(&["-1005"], ban), [" [all: All]", "chat_administrators:-1005  [ban: Ban, all: All]"]);
+        let other = scoped(ban, &[]);
+        let only = Source { chats: chats(&["-1005"]), ..scoped(go, &[]) };
+        assert_eq!(
+            shown(&merged(&[only, other], "en")),
+            [
+                "all_chat_administrators  [ban: Ban]",
+                "chat:-1005  [go: Go]",
+                "chat_administrators:-1005  [go: Go, ban: Ban]",
+            ]
+        );
+        // Where the one that has a command first is not asked, it is the other one's.
+        let only = Source { chats: chats(&["private"]), ..scoped(&[("all", "Mine", &[])], &[]) };
+        assert_eq!(shown(&merged(&[only, source(&[("all", "All")], &[])], "en")), [" [all: All]"]);
+        assert_eq!(scope_of("chat:-1005"), json!({ "type": "chat", "chat_id": -1005 }));
+        assert_eq!(scope_of("chat_administrators:@news"), json!({ "type": "chat_administrators", "chat_id": "@news" }));
+        assert_eq!(scope_of("all_group_chats"), json!({ "type": "all_group_chats" }));
     }
 
     #[test]

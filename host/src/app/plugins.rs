@@ -107,6 +107,7 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             time: limits.time,
             state: limits.state,
             value: limits.value,
+            stored: limits.stored,
             calls: limits.calls,
             calls_per_minute: limits.calls_per_minute,
             log: limits.log,
@@ -117,13 +118,14 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             http_calls: limits.http_calls,
             http_per_minute: limits.http_per_minute,
             http_bytes_per_minute: limits.http_bytes_per_minute,
+            effects: limits.effects,
+            data: limits.data,
             jobs: JobLimits {
                 waiting: entry.jobs.waiting,
                 workers: entry.jobs.workers,
                 attempts: entry.jobs.attempts,
                 budget: Budget { memory: entry.jobs.memory, cpu: entry.jobs.cpu, time: entry.jobs.time },
             },
-            ..Limits::default()
         },
         locales_dir: i18n.locales.clone(),
         default_locale: i18n.default_locale.clone(),

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::Chats;
 use crate::clock::unix_millis;
-use crate::domain::{ChatId, UpdateView};
+use crate::domain::{ChatId, Lane, UpdateView};
 use crate::store::rows::chat::{self, ChatRow};
 use crate::store::{self, Commit, Op, Read, Tx};
 
@@ -127,14 +127,16 @@ impl Chats {
     ///
     /// # Errors
     /// When the store can't be read.
-    pub fn notice(&self, view: &UpdateView<'_>, tx: &mut Tx) -> Result<(), store::Error> {
+    pub fn notice(&self, view: &UpdateView<'_>, tx: &mut Tx, now: u64) -> Result<(), store::Error> {
         let (Some(chat), Some(object)) = (view.chat, view.chat_object) else { return Ok(()) };
         if !is_bots_own(&view.kind) {
             return Ok(());
         }
-        let now = unix_millis();
         let tells_presence = view.kind == "my_chat_member";
         let hash = hash(object, now / DAY);
+        if tells_presence || view.kind == "chat_member" {
+            self.forget_members(Lane::Chat(chat));
+        }
         // Titles, pictures and pinned messages change by messages without a text.
         if tells_presence || view.text.is_none() {
             self.forget_answer(chat);

@@ -44,7 +44,7 @@ impl Bench {
     async fn notice(&self, update: Value) -> usize {
         let update = update.to_string();
         let mut tx = Tx::new(&self.store);
-        self.chats.notice(&UpdateView::parse(&update).unwrap(), &mut tx).unwrap();
+        self.chats.notice(&UpdateView::parse(&update).unwrap(), &mut tx, unix_millis()).unwrap();
         let commit = tx.into_commit();
         let written = commit.ops.len();
         self.store.commit(commit).await.unwrap();
@@ -210,4 +210,35 @@ async fn an_answer_is_kept_until_the_chat_changes() {
     bench.notice(member(&chat, "administrator", now())).await;
     assert_eq!(full(), None, "the bot is something else there");
     assert_eq!(chats.full(lane, "getChatMember", &question), None);
+}
+
+#[tokio::test]
+async fn who_somebody_is_in_a_chat_is_kept_until_that_may_have_changed() {
+    let bench = Bench::new();
+    let chats = &bench.chats;
+    chats.keep_answers_for(Duration::from_secs(600));
+    let (lane, question) = (Lane::Chat(SUPER), format!(r#"{{"chat_id":{SUPER},"user_id":7}}"#));
+    let answer = r#"{"status":"administrator"}"#;
+    let keep = || chats.keep_answer(lane, "getChatMember", &question, answer);
+    let known = || chats.full(lane, "getChatMember", &question).as_deref() == Some(answer);
+    assert!(!known());
+    keep();
+    assert!(known());
+    let chat = json!({ "id": SUPER.0, "type": "supergroup", "title": "Chess" });
+    bench.notice(message(&chat, "an ordinary message")).await;
+    bench.notice(json!({ "update_id": 1, "message": { "date": now(), "chat": chat, "photo": [] } })).await;
+    chats.succeeded(lane, "deleteMessage", b"true");
+    chats.succeeded(Lane::Chat(GROUP), "promoteChatMember", b"true");
+    assert!(known());
+    let someone_else = format!(r#"{{"chat_id":{SUPER},"user_id":8}}"#);
+    assert_eq!(chats.full(lane, "getChatMember", &someone_else), None);
+    chats.succeeded(lane, "promoteChatMember", b"true");
+    assert!(!known(), "the bot has made them something else");
+    let changed =
+        json!({ "chat": chat, "date": now(), "from": { "id": 7 }, "new_chat_member": { "status": "member" } });
+    for kind in ["chat_member", "my_chat_member"] {
+        keep();
+        bench.notice(json!({ "update_id": 1, kind: changed })).await;
+        assert!(!known(), "{kind}");
+    }
 }

@@ -1,6 +1,6 @@
 //! How a command gets at a bot's store: through the host that runs on it, else by opening it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -30,7 +30,7 @@ pub(super) enum Hand {
     /// The host that runs.
     Running(Running),
     /// Nobody runs.
-    Stopped { store: Store, operator: Operator },
+    Stopped { store: Store, operator: Operator, files: PathBuf },
 }
 
 pub(super) struct Running {
@@ -63,7 +63,7 @@ impl Hand {
             error => error.into(),
         })?;
         let operator = Operator::on_stopped(store.clone(), bot);
-        Ok(Self::Stopped { store, operator })
+        Ok(Self::Stopped { store, operator, files: app::files_dir(path) })
     }
 
     /// Whether the store is open here, so that nothing is handled before the next start.

@@ -191,7 +191,7 @@ async fn pause(config: &Config, simulated: bool, json: bool, name: &str, pause: 
             let status = host.change_plugin(name, if pause { "pause" } else { "resume" }).await?;
             print(json, &status, |_| said)
         }
-        Hand::Stopped { store, operator } => {
+        Hand::Stopped { store, operator, .. } => {
             let plugin = PluginName::new(name);
             let is_known = config.plugins.contains_key(&plugin);
             let done = match pause {
@@ -247,11 +247,14 @@ fn listed(list: &[PluginStatus]) -> String {
 
 fn limited(list: &[PluginStatus]) -> String {
     let of = |plugin: &PluginStatus| {
-        let row = |(key, limit): (&String, &String)| [plugin.name.clone(), key.clone(), limit.clone()];
+        let row = |(key, limit): (&String, &String)| {
+            let used = if key == "stored" { plugin.stored.to_string() } else { String::new() };
+            [plugin.name.clone(), key.clone(), limit.clone(), used]
+        };
         plugin.limits.iter().map(row).collect::<Vec<_>>()
     };
-    let rows: Vec<[String; 3]> = list.iter().flat_map(of).collect();
-    table(["NAME", "LIMIT", "VALUE"], &rows)
+    let rows: Vec<[String; 4]> = list.iter().flat_map(of).collect();
+    table(["NAME", "LIMIT", "VALUE", "IN USE (BYTES)"], &rows)
 }
 
 fn kept(list: &[KeptVersion]) -> String {

@@ -93,7 +93,8 @@ enum Action {
     /// Erase all that is kept of a person or a chat, of all plugins
     ///
     /// Which updates were handled is known by their numbers alone, and stays. Rows that a plugin keeps for itself or for
-    /// others, and that have the id in them, are counted; --mentions erases them as well.
+    /// others, and that have the id in them, are counted; --mentions erases them as well. A group that has become a
+    /// supergroup goes with it, and is found by either id.
     #[command(verbatim_doc_comment)]
     Erase {
         /// A person, with their private chat

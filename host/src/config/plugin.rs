@@ -199,6 +199,8 @@ pub struct Limits {
     pub state: u64,
     /// `value`: size of one stored value; `"1MiB"`.
     pub value: u64,
+    /// `stored`: all its states and values together, keys included, for each bot; `"256MiB"`, and 0 for no limit.
+    pub stored: u64,
     /// `calls`: Bot API calls whose answer the run waits for; 32.
     pub calls: u32,
     /// `calls_per_minute`: Bot API calls of all runs together, queued ones too; 60,000, and 0 for no limit, as for the
@@ -222,6 +224,10 @@ pub struct Limits {
     pub http_per_minute: u32,
     /// `http_bytes_per_minute`: what the HTTP requests of all runs together send and get; `"64MiB"`.
     pub http_bytes_per_minute: u64,
+    /// `effects`: writes, timers, jobs and queued calls; 1,000.
+    pub effects: u32,
+    /// `data`: what the run reads from the store and what it writes, held in memory until it ends; `"16MiB"`.
+    pub data: u64,
 }
 
 impl Default for Limits {
@@ -232,6 +238,7 @@ impl Default for Limits {
             time: Duration::from_secs(30),
             state: 64 << 10,
             value: 1 << 20,
+            stored: 256 << 20,
             calls: 32,
             calls_per_minute: 60_000,
             bulk_per_minute: 60_000,
@@ -243,6 +250,8 @@ impl Default for Limits {
             http_calls: 16,
             http_per_minute: 300,
             http_bytes_per_minute: 64 << 20,
+            effects: 1_000,
+            data: 16 << 20,
         }
     }
 }
@@ -258,6 +267,7 @@ impl Limits {
             ("time", time(self.time)),
             ("state", bytes(self.state)),
             ("value", bytes(self.value)),
+            ("stored", bytes(self.stored)),
             ("calls", self.calls.to_string()),
             ("calls_per_minute", self.calls_per_minute.to_string()),
             ("bulk_per_minute", self.bulk_per_minute.to_string()),
@@ -269,6 +279,8 @@ impl Limits {
             ("http_calls", self.http_calls.to_string()),
             ("http_per_minute", self.http_per_minute.to_string()),
             ("http_bytes_per_minute", bytes(self.http_bytes_per_minute)),
+            ("effects", self.effects.to_string()),
+            ("data", bytes(self.data)),
         ])
     }
 }
@@ -438,6 +450,7 @@ impl Limits {
             time: section.duration("time", millis(1)..=Duration::from_secs(3_600)).unwrap_or(default.time),
             state: section.bytes("state", 1..=16 * MIB).unwrap_or(default.state),
             value: section.bytes("value", 1..=64 * MIB).unwrap_or(default.value),
+            stored: section.bytes("stored", 0..=RATES).unwrap_or(default.stored),
             calls: count(&mut section, "calls", 0).unwrap_or(default.calls),
             calls_per_minute: rate(&mut section, "calls_per_minute").unwrap_or(default.calls_per_minute),
             bulk_per_minute: rate(&mut section, "bulk_per_minute").unwrap_or(default.bulk_per_minute),
@@ -452,6 +465,9 @@ impl Limits {
             http_bytes_per_minute: section
                 .bytes("http_bytes_per_minute", 0..=RATES)
                 .unwrap_or(default.http_bytes_per_minute),
+            effects: count(&mut section, "effects", 1).unwrap_or(default.effects),
+            // Less than this, no run that reads anything gets by with; more, and a few runs at once take all memory.
+            data: section.bytes("data", 64 * KIB..=256 * MIB).unwrap_or(default.data),
         };
         section.finish();
         limits

@@ -25,7 +25,8 @@ pub struct Send {
     pub group_per_minute: f64,
     /// `bulk_per_second`: mass sending, which yields to answers; 25.
     pub bulk_per_second: f64,
-    /// `cache_ttl`: for how long an answer of `getChat` is given again without a call; `"10m"`, `"0s"` for never.
+    /// `cache_ttl`: for how long an answer of `getChat` is given again without a call, and one of `getChatMember` for a
+    /// minute at most; `"10m"`, `"0s"` for never.
     pub cache_ttl: Duration,
     /// `paid_per_second`: mass sending that Telegram is paid for, which takes no more than 1000; 1000.
     pub paid_per_second: f64,

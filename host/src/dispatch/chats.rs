@@ -86,12 +86,12 @@ impl Context {
     }
 
     /// Lets the update be of the chat that its own is now, and writes down what it shows of it.
-    pub(super) fn look_at_chat(&self, tx: &mut Tx, view: &mut UpdateView<'_>) -> Result<(), store::Error> {
-        let now = self.current_chat(tx, view.chat)?;
-        if now == view.chat {
-            return self.sender.chats().notice(view, tx);
+    pub(super) fn look_at_chat(&self, tx: &mut Tx, view: &mut UpdateView<'_>, now: u64) -> Result<(), store::Error> {
+        let chat = self.current_chat(tx, view.chat)?;
+        if chat == view.chat {
+            return self.sender.chats().notice(view, tx, now);
         }
-        view.chat = now;
+        view.chat = chat;
         Ok(())
     }
 

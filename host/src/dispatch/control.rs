@@ -127,7 +127,7 @@ impl Context {
         let routes = self.routes.load_full();
         let is_a_plugins = routes.has_command(&facts);
         let mut tx = Tx::new(&self.store);
-        self.look_at_chat(&mut tx, &mut view)?;
+        self.look_at_chat(&mut tx, &mut view, unix_millis())?;
         let mut runs = lanes.iter().filter_map(|lane| self.claims.run_in(*lane));
         let run = runs.find(|(_, event, run)| *event < number && self.is_of(run, &view));
         let mut ahead = Vec::new();

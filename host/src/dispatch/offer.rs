@@ -38,7 +38,7 @@ impl Context {
         album: Option<&Album>,
         now: u64,
     ) -> Result<Result<Offered, Failure>, store::Error> {
-        let mut tx = Tx::new(&self.store);
+        let mut tx = self.begin_tx();
         if !take_event(&mut tx, head)? {
             return Ok(Ok(Offered::Superseded));
         }
@@ -83,7 +83,7 @@ impl Context {
         // They need not have come in order.
         views.sort_by_key(|(view, _)| view.message_id);
         for (view, _) in &mut views {
-            self.look_at_chat(&mut tx, view)?;
+            self.look_at_chat(&mut tx, view, now)?;
         }
         let Some((view, _)) = views.first() else { return Ok(Ok(Offered::Superseded)) };
         if self.is_being_ordered(head, view)? {

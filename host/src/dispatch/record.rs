@@ -115,8 +115,13 @@ impl Recorder {
 
     /// Whether somebody wants to hear of a plugin's runs.
     pub(super) fn wants(&self, plugin: &PluginName) -> bool {
-        self.0.n_listeners.load(Relaxed) > 0
+        self.is_on()
             && self.listeners().iter().any(|listener| listener.plugin.as_ref().is_none_or(|wanted| wanted == plugin))
+    }
+
+    /// Whether somebody wants to hear of any run.
+    pub(super) fn is_on(&self) -> bool {
+        self.0.n_listeners.load(Relaxed) > 0
     }
 
     /// Keeps a note until its event is settled.
@@ -133,7 +138,7 @@ impl Recorder {
     pub(super) fn settle(&self, event: u64, failed: Option<&str>) {
         // Taken in any case: the last listener may have left meanwhile.
         let notes = self.take(event);
-        if self.0.n_listeners.load(Relaxed) == 0 {
+        if !self.is_on() {
             return;
         }
         for note in notes {
@@ -176,6 +181,15 @@ pub(super) struct Before {
 }
 
 impl Context {
+    /// A transaction of which it is known afterwards what its runs, and what was decided before them, have read.
+    pub(super) fn begin_tx(&self) -> Tx {
+        let mut tx = Tx::new(&self.store);
+        if self.recorder.is_on() {
+            tx.keep_peeked();
+        }
+        tx
+    }
+
     /// What is to be known of a run before it begins.
     pub(super) fn before(&self, invocation: &Invocation, tx: &Tx) -> Before {
         let languages = invocation.tape.as_ref().map(|_| invocation.listener.rows(tx, self.bot));
@@ -204,7 +218,10 @@ impl Context {
     ) {
         let Some(tape) = invocation.tape.take() else { return };
         let languages = languages.iter().map(|(key, row)| (&key[..], &row[..]));
-        let seen: BTreeMap<&[u8], &[u8]> = report.tx.seen().chain(languages).collect();
+        // Read for good goes before peeked at.
+        let peeked = report.tx.peeked();
+        let peeked = peeked.iter().map(|(key, row)| (&key[..], &row[..]));
+        let seen: BTreeMap<&[u8], &[u8]> = peeked.chain(report.tx.seen()).chain(languages).collect();
         let ops = report.tx.written_since(place);
         let known = |key: &[u8]| seen.get(key).map(|row| row.to_vec());
         let (bot, conversation, now) = (invocation.bot, &invocation.conversation, invocation.now);

@@ -12,7 +12,7 @@ use crate::domain::EventLane;
 use crate::plugin::{self, Asked, Invocation, Journal};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::language::Listener;
-use crate::store::{self, Commit, Op, Tx};
+use crate::store::{self, Commit, Op};
 
 /// An event that is to be rehearsed.
 pub struct Scene {
@@ -131,7 +131,7 @@ impl Context {
                 queued: *queued,
             }),
         };
-        let (tx, result) = self.run(&version, &mut invocation, Tx::new(&self.store), false).await;
+        let (tx, result) = self.run(&version, &mut invocation, self.begin_tx(), false).await;
         Ok(result.map(|_| Offered::Settled(tx)))
     }
 }

@@ -224,30 +224,37 @@ impl Holding {
         Self { entry, along: Vec::new(), text: text.to_vec(), is_telling }
     }
 
-    /// The row is this one's.
-    pub(super) fn is_of(&self, subject: Subject) -> bool {
+    /// The row is this one's, who has these ids.
+    pub(super) fn is_of(&self, ids: &[Subject]) -> bool {
         let (chat, user) = (self.entry.chat, self.entry.user);
-        let named = match subject {
-            Subject::User(UserId(id)) => user == Some(id) || chat == Some(id),
-            Subject::Chat(ChatId(id)) => chat == Some(id),
-        };
-        named || (self.is_telling && mentions(&self.text, id_of(subject)))
+        ids.iter().any(|&subject| {
+            let named = match subject {
+                Subject::User(UserId(id)) => user == Some(id) || chat == Some(id),
+                Subject::Chat(ChatId(id)) => chat == Some(id),
+            };
+            named || (self.is_telling && mentions(&self.text, id_of(subject)))
+        })
     }
 
-    /// The row has the id in it, though it is somebody else's, or the plugin's.
-    pub(super) fn mentions(&self, subject: Subject) -> bool {
-        mentions(&self.text, id_of(subject))
+    /// The row has an id in it, though it is somebody else's, or the plugin's.
+    pub(super) fn mentions(&self, ids: &[Subject]) -> bool {
+        mentions_any(&self.text, ids)
     }
 }
 
-pub(super) fn id_of(subject: Subject) -> i64 {
+fn id_of(subject: Subject) -> i64 {
     match subject {
         Subject::User(UserId(id)) | Subject::Chat(ChatId(id)) => id,
     }
 }
 
+/// Whether one of the ids stands in a text.
+pub(super) fn mentions_any(text: &[u8], ids: &[Subject]) -> bool {
+    ids.iter().any(|&subject| mentions(text, id_of(subject)))
+}
+
 /// Whether the number stands in a text, as a number of its own.
-pub(super) fn mentions(text: &[u8], id: i64) -> bool {
+fn mentions(text: &[u8], id: i64) -> bool {
     let id = id.to_string();
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_digit());
     let is_sign = |byte: Option<&u8>| byte == Some(&b'-');
@@ -418,33 +425,33 @@ fn parsed(params: &str) -> Json {
 }
 
 /// What a row that is of many is once somebody is taken out of it: its kind, the row, and how many times they stood in it.
-pub(super) fn without(bot: BotId, key: &[u8], value: &[u8], id: i64) -> Option<(Kind, Vec<u8>, u64)> {
+pub(super) fn without(bot: BotId, key: &[u8], value: &[u8], ids: &[Subject]) -> Option<(Kind, Vec<u8>, u64)> {
     if version::parse_key(key).is_some() {
         let mut row = VersionRow::decode(value).ok()?;
         let mut n = 0;
-        for rejected in row.rejected.iter_mut().filter(|rejected| mentions(rejected.reason.as_bytes(), id)) {
+        for rejected in row.rejected.iter_mut().filter(|rejected| mentions_any(rejected.reason.as_bytes(), ids)) {
             rejected.reason = FORGOTTEN.to_owned();
             n += 1;
         }
         return (n > 0).then(|| (Kind::Version, row.encode(), n));
     }
-    without_recipient(bot, key, value, id).map(|(row, n)| (Kind::Broadcast, row, n))
+    without_recipient(bot, key, value, ids).map(|(row, n)| (Kind::Broadcast, row, n))
 }
 
 /// That somebody stands in a row of a broadcast.
-pub(super) fn in_broadcast(bot: BotId, key: &[u8], value: &[u8], id: i64) -> Option<Entry> {
-    let (_, times) = without_recipient(bot, key, value, id)?;
-    let entry = Entry { chat: Some(id), ..Entry::new(Kind::Broadcast, "") };
+pub(super) fn in_broadcast(bot: BotId, key: &[u8], value: &[u8], ids: &[Subject]) -> Option<Entry> {
+    let (_, times) = without_recipient(bot, key, value, ids)?;
+    let entry = Entry { chat: ids.first().copied().map(id_of), ..Entry::new(Kind::Broadcast, "") };
     Some(entry.number(broadcast::id_of(key)).says(json!({ "times": times })))
 }
 
 /// In a row of a broadcast places stay as they are: where the broadcast is, is counted in them.
-fn without_recipient(bot: BotId, key: &[u8], value: &[u8], id: i64) -> Option<(Vec<u8>, u64)> {
+fn without_recipient(bot: BotId, key: &[u8], value: &[u8], ids: &[Subject]) -> Option<(Vec<u8>, u64)> {
     let broadcast_id = broadcast::id_of(key)?;
     let nobody = Recipient::Chat(ChatId(0));
     let mut n = 0;
     let mut forget = |to: &mut Recipient| {
-        if *to == Recipient::Chat(ChatId(id)) {
+        if matches!(to, Recipient::Chat(ChatId(id)) if ids.iter().any(|&subject| id_of(subject) == *id)) {
             *to = nobody.clone();
             n += 1;
         }
@@ -457,7 +464,7 @@ fn without_recipient(bot: BotId, key: &[u8], value: &[u8], id: i64) -> Option<(V
         let mut page = broadcast::decode_failures(value).ok()?;
         for failure in &mut page {
             forget(&mut failure.to);
-            if mentions(failure.reason.as_bytes(), id) {
+            if mentions_any(failure.reason.as_bytes(), ids) {
                 failure.reason.clear();
             }
         }

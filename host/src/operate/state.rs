@@ -17,7 +17,7 @@ use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::kv::{self, Scope, ValueRow};
 use crate::store::rows::{
-    album, broadcast, chat, dead, flood, inbox, job, language, moved, outbox, prefix_end, timer, unknown, version,
+    album, broadcast, chat, dead, file, flood, inbox, job, language, moved, outbox, prefix_end, timer, unknown, version,
 };
 use crate::store::{Commit, CommitError, Op, Read, Receipt};
 
@@ -133,14 +133,15 @@ impl Operator {
     /// When `after` is no place, or the store can't be read.
     pub fn entries(&self, wanted: &Wanted, after: Option<&str>, limit: usize) -> Result<EntryList, Refused> {
         let mut list = EntryList { entries: Vec::new(), next: None };
-        let subject = wanted.user.map(|user| Subject::User(UserId(user)));
-        let told = wanted.user.or(wanted.chat);
+        let user = wanted.user.map(|user| vec![Subject::User(UserId(user))]);
+        let chat = wanted.chat.map(|chat| self.every_id(Subject::Chat(ChatId(chat)))).transpose()?;
+        let told = user.as_ref().or(chat.as_ref());
         let after = after.map(unhex).transpose()?;
         self.walk(after.as_deref(), wanted.all, |key, value| {
             let holding = holdings::read(self.bot, key, value).filter(|holding| {
                 wanted.plugin.as_ref().is_none_or(|plugin| holding.entry.plugin == *plugin)
-                    && wanted.chat.is_none_or(|chat| holding.is_of(Subject::Chat(ChatId(chat))))
-                    && subject.is_none_or(|user| holding.is_of(user))
+                    && chat.as_ref().is_none_or(|ids| holding.is_of(ids))
+                    && user.as_ref().is_none_or(|ids| holding.is_of(ids))
             });
             let in_broadcast = || holdings::in_broadcast(self.bot, key, value, told?);
             let Some(mut entry) = holding.map(|holding| holding.entry).or_else(in_broadcast) else {
@@ -304,28 +305,31 @@ impl Operator {
         Ok(Op::Put { key, value: StateRow { name, version, expires: entry.expires, bytes }.encode() })
     }
 
-    /// Erases all that the store holds of somebody. Which updates were accepted is known by their numbers alone, and stays.
+    /// Erases all that the store holds of somebody, whichever of a chat's ids was given. Which updates were accepted is known by their numbers alone, and stays.
     /// Answers when it is on disk.
     ///
     /// # Errors
     /// When it is not said whose, or the store fails. What was erased before that is erased.
     pub async fn erase(&self, order: &Erase) -> Result<Erased, Refused> {
-        let subject = order.subject()?;
+        let ids = self.every_id(order.subject()?)?;
         let mut report = Erased::default();
         if order.dry_run {
-            let (found, mentioned) = self.find(subject, order.mentions, usize::MAX)?;
+            let (found, mentioned) = self.find(&ids, order.mentions, usize::MAX)?;
             for (kind, n, ..) in &found {
                 *report.rows.entry(*kind).or_default() += n;
             }
             return Ok(Erased { mentioned, done: true, ..report });
         }
-        let begun = erasure::key(self.bot, subject, order.mentions);
-        self.must(Commit { ops: vec![Op::Put { key: begun.clone(), value: Vec::new() }], ..Commit::default() }).await?;
+        // Each id for itself: what links them is erased as well, and perhaps first.
+        let begun: Vec<_> = ids.iter().map(|&subject| erasure::key(self.bot, subject, order.mentions)).collect();
+        let ops = begun.iter().map(|key| Op::Put { key: key.clone(), value: Vec::new() }).collect();
+        self.must(Commit { ops, ..Commit::default() }).await?;
         tracing::info!("an operator has somebody's data erased");
         for _ in 0..MOST_ROUNDS {
-            let (found, mentioned) = self.find(subject, order.mentions, AT_A_TIME)?;
+            let (found, mentioned) = self.find(&ids, order.mentions, AT_A_TIME)?;
             if found.is_empty() {
-                let receipt = self.must(Commit { ops: vec![Op::Delete { key: begun }], ..Commit::default() }).await?;
+                let ops = begun.into_iter().map(|key| Op::Delete { key }).collect();
+                let receipt = self.must(Commit { ops, ..Commit::default() }).await?;
                 if let Some(receipt) = receipt {
                     receipt.durable().await?;
                 }
@@ -333,9 +337,17 @@ impl Operator {
                 break;
             }
             let mut commit = Commit::default();
+            let mut let_go = Vec::new();
             for (_, _, (key, seen), ops) in &found {
                 commit.reads.push(Read::Value { key: key.clone(), seen: Some(seen.clone()) });
                 commit.ops.extend(ops.iter().cloned());
+                let_go.extend(ops.iter().filter_map(|op| match op {
+                    Op::Delete { key } => file::needed_by(key),
+                    Op::Put { .. } | Op::Append { .. } => None,
+                }));
+            }
+            if let Some(sender) = self.sender.clone() {
+                commit.on_durable = Some(Box::new(move |_| sender.let_go(let_go)));
             }
             if self.must(commit).await?.is_some() {
                 for (kind, n, ..) in &found {
@@ -373,26 +385,25 @@ impl Operator {
     #[expect(clippy::type_complexity, reason = "used here alone")]
     fn find(
         &self,
-        subject: Subject,
+        ids: &[Subject],
         with_mentions: bool,
         most: usize,
     ) -> Result<(Vec<(Kind, u64, Row, Vec<Op>)>, u64), crate::store::Error> {
         let (mut found, mut mentioned) = (Vec::new(), 0);
-        let id = holdings::id_of(subject);
         self.walk(None, true, |key, value| {
-            if let Some((kind, row, n)) = holdings::without(self.bot, key, value, id) {
+            if let Some((kind, row, n)) = holdings::without(self.bot, key, value, ids) {
                 let ops = vec![Op::Put { key: key.to_vec(), value: row }];
                 found.push((kind, n, (key.to_vec(), value.clone()), ops));
                 return Ok(found.len() < most);
             }
             let Some(holding) = holdings::read(self.bot, key, value) else { return Ok(true) };
-            let mut is_mentioned = holding.mentions(subject);
+            let mut is_mentioned = holding.mentions(ids);
             if holding.entry.kind == Kind::Job
                 && let Some(payload) = self.store.get(&holding.along[0])?
             {
-                is_mentioned |= holdings::mentions(&payload, id);
+                is_mentioned |= holdings::mentions_any(&payload, ids);
             }
-            if holding.is_of(subject) || (with_mentions && is_mentioned) {
+            if holding.is_of(ids) || (with_mentions && is_mentioned) {
                 let along = holding.along.into_iter().chain(std::iter::once(key.to_vec()));
                 let ops = along.map(|key| Op::Delete { key }).collect();
                 found.push((holding.entry.kind, 1, (key.to_vec(), value.clone()), ops));

@@ -274,11 +274,15 @@ fn traces(store: &Store, id: i64) -> Vec<String> {
 
 /// One row of every kind that can be somebody's.
 async fn fill(room: &Room, id: i64) {
+    let conversation = Conversation { chat: Some(ChatId(-5)), user: Some(UserId(id)), thread: None };
+    fill_in(room, id, conversation).await;
+}
+
+async fn fill_in(room: &Room, id: i64, conversation: Conversation) {
     use crate::store::rows::broadcast::{self, Recipient};
     use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow, Priority};
     use crate::store::rows::{album, chat, expiry, flood, fsm, job, kv, language, timer, unknown, version};
     let (plugin, lane) = (PluginName::new("shop"), Lane::Chat(ChatId(id)));
-    let conversation = Conversation { chat: Some(ChatId(-5)), user: Some(UserId(id)), thread: None };
     let state = |expires| fsm::StateRow { name: "a".to_owned(), version: 1, expires, bytes: vec![7] }.encode();
     let value = || kv::ValueRow { expires: 0, bytes: b"1".to_vec() }.encode();
     let params = format!("{{\"chat_id\":{id},\"text\":\"x\"}}");
@@ -402,6 +406,68 @@ async fn an_erasure_leaves_no_trace_of_one_and_all_of_another() {
     assert_eq!(traces(&store, other), others);
 }
 
+/// What is filled in for a group that has become a supergroup, under both ids.
+async fn fill_moved(room: &Room, group: i64, to: i64) {
+    use crate::store::rows::moved::{self, MovedRow};
+    for id in [group, to] {
+        fill_in(room, id, Conversation { chat: Some(ChatId(id)), user: Some(UserId(77)), thread: None }).await;
+    }
+    let row = MovedRow { to: ChatId(to), at: 1, done: true };
+    let ops = vec![Op::Put { key: moved::key(BOT, ChatId(group)), value: row.encode() }];
+    room.operator.store.commit(Commit { ops, ..Commit::default() }).await.unwrap();
+}
+
+/// All but what stands under the id as a user's.
+fn left_of_chat(store: &Store, id: i64) -> Vec<String> {
+    use crate::store::rows::{kv, language};
+    let values = kv::scope_prefix(BOT, &PluginName::new("shop"), kv::Scope::User(UserId(id)));
+    let users =
+        [values, language::key(BOT, language::Whose::User(UserId(id)))].map(|key| key.escape_ascii().to_string());
+    traces(store, id).into_iter().filter(|key| users.iter().all(|user| !key.starts_with(user))).collect()
+}
+
+#[tokio::test]
+async fn a_group_that_has_moved_is_erased_and_given_out_under_both_ids() {
+    let (group, to, other) = (-5_123_456, -1_005_123_456_789, -1_005_987_654_321);
+    for by in [to, group] {
+        let room = room();
+        let store = room.operator.store.clone();
+        fill_moved(&room, group, to).await;
+        fill(&room, other).await;
+        let others = traces(&store, other);
+        let wanted = Wanted { chat: Some(by), all: true, ..Wanted::default() };
+        let given = room.operator.entries(&wanted, None, usize::MAX).unwrap().entries;
+        let of = |id| given.iter().filter(|entry| entry.chat == Some(id) && entry.kind != Kind::Broadcast).count();
+        assert!(of(group) == of(to) + 1 && of(to) > 10, "{given:?}");
+        let order = Erase { user: None, chat: Some(by), dry_run: true, mentions: false };
+        let counted = room.operator.erase(&order).await.unwrap();
+        let erased = room.operator.erase(&Erase { dry_run: false, ..order }).await.unwrap();
+        assert_eq!(erased, counted);
+        assert_eq!((erased.rows[&Kind::Job], erased.rows[&Kind::Broadcast], erased.rows[&Kind::Moved]), (2, 2, 1));
+        assert_eq!((left_of_chat(&store, group), left_of_chat(&store, to)), (vec![], vec![]));
+        assert_eq!(traces(&store, other), others);
+    }
+}
+
+#[tokio::test]
+async fn an_erasure_that_was_interrupted_knows_both_ids_when_their_link_is_gone() {
+    use crate::store::rows::moved;
+    let room = room();
+    let store = room.operator.store.clone();
+    let (group, to) = (-5_123_456, -1_005_123_456_789);
+    fill_moved(&room, group, to).await;
+    let order = Erase { user: None, chat: Some(to), dry_run: false, mentions: false };
+    {
+        // No further than to its first commit.
+        let mut erasing = std::pin::pin!(room.operator.erase(&order));
+        std::future::poll_fn(|cx| std::task::Poll::Ready(erasing.as_mut().poll(cx).is_pending())).await;
+    }
+    let ops = vec![Op::Delete { key: moved::key(BOT, ChatId(group)) }];
+    store.commit(Commit { ops, ..Commit::default() }).await.unwrap();
+    room.operator.finish_erasures().await.unwrap();
+    assert_eq!((left_of_chat(&store, group), left_of_chat(&store, to)), (vec![], vec![]));
+}
+
 #[tokio::test]
 async fn what_is_put_ends_when_it_says_and_what_was_there_before_does_not() {
     use crate::store::rows::expiry;
@@ -426,4 +492,65 @@ async fn what_is_put_ends_when_it_says_and_what_was_there_before_does_not() {
         assert!(put(0, true).await && ends().is_empty());
         assert!(!put(0, true).await, "it is gone");
     }
+}
+
+#[tokio::test]
+async fn an_erasure_lets_go_of_the_files_that_only_erased_calls_needed() {
+    use crate::files::{Files, ServerLimits};
+    use crate::sender::{SendSettings, Sender};
+    use crate::store::rows::file::{self, Attached};
+    use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow, Priority};
+    let Room { folder, operator, .. } = room();
+    let store = operator.store.clone();
+    let files = Files::open(&folder.path().join("data.files"), &store, ServerLimits::default()).unwrap();
+    let token = crate::telegram::Token::parse("42:a-token-that-nobody-is-ever-asked-with").unwrap();
+    let client = Arc::new(crate::telegram::Client::new("http://127.0.0.1:1", token).unwrap());
+    let chats = crate::chats::Chats::open(store.clone(), BOT).unwrap();
+    let settings = SendSettings {
+        overall_per_second: 0.0,
+        chat_per_second: 0.0,
+        group_per_minute: 0.0,
+        bulk_per_second: 0.0,
+        paid_per_second: 0.0,
+    };
+    let sender = Sender::new(store.clone(), client, BOT, chats, settings, Some(files.clone()));
+    let operator = operator.telling(sender);
+    let mut ops = Vec::new();
+    let mut queue = |chat: i64, content: &[u8], number: u64| {
+        let mut draft = files.draft().unwrap();
+        draft.write(content).unwrap();
+        let (hash, pin) = draft.keep().unwrap();
+        let (id, name, content_type) = ("a".to_owned(), "a".to_owned(), "text/plain".to_owned());
+        let attached = Attached { id, hash, size: 3, name, content_type, number };
+        ops.push(Op::Put { key: file::reference(BOT, &attached), value: Vec::new() });
+        let row = OutboxRow {
+            plugin: PluginName::new("shop"),
+            event: 1,
+            method: "sendDocument".to_owned(),
+            params: json!({ "chat_id": chat, "document": "attach://a" }).to_string(),
+            priority: Priority::Normal,
+            attempts: 0,
+            queued: 0,
+            delivery: Delivery::AtMostOnce,
+            begun: 0,
+            files: vec![attached],
+            fallback: Fallback::None,
+            follows: false,
+        };
+        ops.push(Op::Append { prefix: outbox::lane_prefix(BOT, Lane::Chat(ChatId(chat))), value: row.encode() });
+        (files.path(&hash), pin)
+    };
+    let [(own, first), (shared, second), (_, third)] =
+        [queue(7, &b"her own"[..], 1), queue(7, b"everybody's", 2), queue(8, b"everybody's", 3)];
+    store.commit(Commit { ops, ..Commit::default() }).await.unwrap();
+    drop((first, second, third));
+    assert!(own.exists() && shared.exists());
+    operator.erase(&Erase { user: Some(7), chat: None, dry_run: false, mentions: false }).await.unwrap();
+    for _ in 0..500 {
+        if !own.exists() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    assert!(!own.exists() && shared.exists(), "what somebody else's call needs stays");
 }

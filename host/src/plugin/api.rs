@@ -44,6 +44,7 @@ mod log;
 mod random;
 mod schedule;
 mod storage;
+mod stored;
 #[cfg(test)]
 mod tests;
 pub(super) mod wasi;
@@ -72,6 +73,8 @@ pub(super) struct Host {
 
 /// The state of one run.
 pub(super) struct Run {
+    /// Whose it is.
+    plugin: PluginName,
     pub(super) tx: Tx,
     pub(super) bot: BotId,
     pub(super) conversation: Conversation,
@@ -100,6 +103,7 @@ pub(super) struct Run {
     jobs: u64,
     effects_left: u32,
     data_left: u64,
+    pub(super) stored: stored::Growth,
     random: Option<StdRng>,
     files: files::RunFiles,
     /// Who is spoken to.
@@ -161,6 +165,7 @@ impl Host {
         let limits = &context.limits;
         let budget = invocation.budget(limits);
         let run = Run {
+            plugin: context.name.clone(),
             tx,
             bot: invocation.bot,
             conversation: invocation.conversation,
@@ -184,6 +189,7 @@ impl Host {
             jobs: 0,
             effects_left: limits.effects,
             data_left: limits.data,
+            stored: stored::Growth::default(),
             random: None,
             files: files::RunFiles::default(),
             listener: invocation.listener.clone(),
@@ -204,15 +210,21 @@ impl Run {
     /// Counts one effect of so many bytes; the error is for the guest.
     fn charge_effect(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.effects_left.checked_sub(1);
-        self.effects_left =
-            left.ok_or("this run asks for too many writes, timers and queued calls; leave some to jobs")?;
+        self.effects_left = left.ok_or_else(|| {
+            format!(
+                "this run asks for too many writes, timers and queued calls; leave some to jobs, or raise {}",
+                Limit::Effects.hit(&self.plugin)
+            )
+        })?;
         self.charge_data(bytes)
     }
 
     /// Counts bytes that the host holds for this run.
     fn charge_data(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.data_left.checked_sub(bytes as u64);
-        self.data_left = left.ok_or("this run has read and written too many bytes")?;
+        self.data_left = left.ok_or_else(|| {
+            format!("this run has read and written too many bytes: {}", Limit::Data.hit(&self.plugin))
+        })?;
         Ok(())
     }
 

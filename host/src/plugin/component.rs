@@ -21,7 +21,8 @@ use super::{Error, bare};
 pub(super) const EXPORT: &str = "botyard:plugin/handler@0.1.0";
 
 /// What is said of a module's imports that are not offered.
-const NO_WASI: &str = "of WASI there is something for components, nothing for modules: build for the target wasm32-unknown-unknown";
+const NO_WASI: &str =
+    "of WASI there is something for components, nothing for modules: build for the target wasm32-unknown-unknown";
 const UNKNOWN: &str = concat!(
     "unknown to this host, which is botyard ",
     env!("CARGO_PKG_VERSION"),

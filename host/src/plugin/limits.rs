@@ -31,6 +31,8 @@ pub enum Limit {
     State,
     /// `value`
     Value,
+    /// `stored`
+    Stored,
     /// `calls`
     Calls,
     /// `calls_per_minute`
@@ -53,6 +55,10 @@ pub enum Limit {
     HttpPerMinute,
     /// `http_bytes_per_minute`
     HttpBytesPerMinute,
+    /// `effects`
+    Effects,
+    /// `data`
+    Data,
 }
 
 impl Limit {
@@ -65,6 +71,7 @@ impl Limit {
             Self::Time => "time",
             Self::State => "state",
             Self::Value => "value",
+            Self::Stored => "stored",
             Self::Calls => "calls",
             Self::CallsPerMinute => "calls_per_minute",
             Self::BulkPerMinute => "bulk_per_minute",
@@ -76,6 +83,8 @@ impl Limit {
             Self::HttpCalls => "http_calls",
             Self::HttpPerMinute => "http_per_minute",
             Self::HttpBytesPerMinute => "http_bytes_per_minute",
+            Self::Effects => "effects",
+            Self::Data => "data",
         }
     }
 
@@ -111,6 +120,8 @@ pub struct Limits {
     pub state: u64,
     /// Bytes of one stored value, one timer's payload or the parameters of one API call.
     pub value: u64,
+    /// Bytes of all its states and values together, for each bot; 0 for no limit.
+    pub stored: u64,
     /// API calls whose answer the run waits for.
     pub calls: u32,
     /// API calls of all its runs in a minute, queued ones too; 0 for no limit, here and below.
@@ -178,6 +189,7 @@ impl Default for Limits {
             time: Duration::from_secs(30),
             state: 64 << 10,
             value: 1 << 20,
+            stored: 256 << 20,
             calls: 32,
             calls_per_minute: 60_000,
             log: 64 << 10,

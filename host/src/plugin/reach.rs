@@ -14,7 +14,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use super::Plugin;
-use crate::domain::{BotId, ChatFacts, ChatId, PluginName, is_listed};
+use crate::domain::{BotId, ChatFacts, ChatGrant, ChatId, PluginName, is_listed};
 use crate::store::rows::chat::{self, ChatRow};
 use crate::store::rows::moved;
 use crate::store::{self, Tx};
@@ -33,6 +33,12 @@ pub(super) enum Named {
 }
 
 impl Plugin {
+    /// The only chats that the operator lets it have events of and call in; `None` for all.
+    #[must_use]
+    pub fn chats(&self) -> Option<&[ChatGrant]> {
+        self.context.grants.chats.as_deref()
+    }
+
     /// Whether the operator lets the plugin have events of this kind.
     #[must_use]
     pub fn may_see(&self, kind: &str) -> bool {
@@ -76,7 +82,7 @@ impl Plugin {
 
 /// Decides about one chat. `kind` is what is known of it already.
 fn is_granted(
-    list: &[crate::domain::ChatGrant],
+    list: &[ChatGrant],
     chat: &Named,
     kind: Option<&str>,
     tx: &mut Tx,
@@ -107,7 +113,7 @@ fn is_granted(
 /// Decides about all chats that a call names; the inner error is for the plugin's author and the operator.
 pub(super) fn check(
     plugin: &PluginName,
-    list: &[crate::domain::ChatGrant],
+    list: &[ChatGrant],
     chats: Vec<Named>,
     tx: &mut Tx,
     bot: BotId,
@@ -252,7 +258,6 @@ fn named(value: &serde_json::Value) -> Option<Named> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ChatGrant;
     use crate::store::Store;
     use crate::store::rows::moved::MovedRow;
 

@@ -224,10 +224,11 @@ impl Plugin {
                 );
             }
         }
-        let Run { mut tx, calls, requests, queued, short, .. } = run;
+        let Run { mut tx, calls, requests, queued, short, stored, .. } = run;
         let result = result.map_err(|error| error.for_short(short));
         if result == Ok(Verdict::Done) {
             hold(&mut tx, queued);
+            stored.hold(&mut tx);
         } else {
             tx.roll_back(start);
         }

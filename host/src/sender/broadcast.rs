@@ -274,6 +274,14 @@ impl Broadcasts {
         })
     }
 
+    /// Whether the recipient was erased while the call was made.
+    pub(super) fn is_erased(&self, cast: Cast) -> bool {
+        let row = self.store.get(&rows::open_key(self.bot, cast.job, cast.number)).ok().flatten();
+        let row = row.and_then(|row| OpenRow::decode(&row).ok());
+        let open = self.jobs.get(&cast.job).and_then(|job| job.open.get(&cast.number));
+        row.zip(open).is_some_and(|(row, open)| row.to != open.to)
+    }
+
     /// Writes down what became of a recipient.
     #[expect(clippy::too_many_arguments, reason = "all of them are about one answer")]
     pub(super) fn settle(

@@ -26,7 +26,6 @@ use crate::clock::unix_millis;
 use crate::domain::Lane;
 use crate::store::rows::file::{self, Attached, Hash};
 use crate::store::rows::outbox::{Delivery, OutboxRow, key as outbox_key};
-use crate::store::rows::unknown::UnknownRow;
 use crate::store::{self, Commit, Op};
 use crate::telegram::Error;
 use crate::whose;
@@ -34,6 +33,7 @@ use crate::whose;
 mod cast;
 mod chats;
 mod deliver;
+mod lost;
 mod outbox;
 
 /// What is in flight may take so long to end after the stop signal.
@@ -284,7 +284,7 @@ impl Loop<'_> {
             Ending::Called(row, params, Err(error)) => self.row_failed(lane, number, &row, &params, &error, now),
             Ending::Interrupted(row, params) => {
                 let reason = "the host ended while the call was under way";
-                self.row_lost(lane, &row, &params, true, reason);
+                self.row_lost((lane, number), &row, &params, true, reason);
                 self.row_done(lane, number, &row.files, 0, now);
             }
             Ending::Plain(row, error) => {
@@ -330,14 +330,14 @@ impl Loop<'_> {
             Next::GiveUp => {
                 let maybe_sent = self.schedule.is_ambiguous(lane);
                 let reason = format!("given up after {} failures, {:?} old: {error}", history.failures, history.age);
-                self.row_lost(lane, row, params, maybe_sent, &reason);
+                self.row_lost((lane, number), row, params, maybe_sent, &reason);
                 if let Error::Flooded { retry_after, .. } = error {
                     self.note_flood(lane, *retry_after, now);
                 }
                 self.row_done(lane, number, &row.files, weight, now);
             }
             Next::Unknown => {
-                self.row_lost(lane, row, params, true, &error.to_string());
+                self.row_lost((lane, number), row, params, true, &error.to_string());
                 self.row_done(lane, number, &row.files, weight, now);
             }
             Next::Retry(wait) => {
@@ -422,25 +422,6 @@ impl Loop<'_> {
         }
     }
 
-    /// Tells the operator of a row that ends without having been delivered for sure.
-    fn row_lost(&mut self, lane: Lane, row: &OutboxRow, params: &[u8], maybe_sent: bool, reason: &str) {
-        let (plugin, chat_id, method) = (&row.plugin, chat_of(lane), &row.method);
-        let end = if maybe_sent { "unknown" } else { "expired" };
-        tracing::error!(%plugin, chat_id, event = row.event, method, end, reason, "a queued call is given up");
-        counter!("botyard_send_dropped_total", "reason" => end).increment(1);
-        let row = UnknownRow {
-            plugin: plugin.as_str().to_owned(),
-            event: row.event,
-            method: method.clone(),
-            lane,
-            at: unix_millis(),
-            maybe_sent,
-            reason: reason.to_owned(),
-            params: String::from_utf8_lossy(params).into_owned(),
-        };
-        self.ledger.keep(&self.shared.store, &row, &mut self.ops);
-    }
-
     /// The row is over and leaves the store.
     fn row_done(&mut self, lane: Lane, number: u64, files: &[Attached], weight: u32, now: Instant) {
         self.remove(lane, number, files);
@@ -488,18 +469,6 @@ impl Loop<'_> {
         self.row_left(number);
         let next = self.next_row(lane, number);
         self.schedule.finish(lane, End::RowDone(next), weight, None, now);
-    }
-
-    /// The call certainly had no effect: the next process may make it as well.
-    fn not_begun(&mut self, lane: Lane, number: u64, row: &OutboxRow) {
-        if row.delivery != Delivery::AtMostOnce {
-            return;
-        }
-        let key = outbox_key(self.shared.bot, lane, number);
-        let row = self.shared.store.get(&key).ok().flatten().and_then(|value| OutboxRow::decode(&value).ok());
-        if let Some(row) = row {
-            self.ops.push(Op::Put { key, value: OutboxRow { begun: 0, ..row }.encode() });
-        }
     }
 
     fn write(&mut self) {

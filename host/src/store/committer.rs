@@ -18,7 +18,8 @@ use super::read::Reader;
 use super::shared::Shared;
 use super::stage::Stage;
 use super::syncer::Applied;
-use super::{Commit, CommitError, Error, OnDurable, Op, Read, Receipt};
+use super::usage::Usage;
+use super::{Commit, CommitError, Error, OnDurable, Op, Read, Receipt, layout, rows};
 
 /// sled's price is per batch, but it keeps what large batches leave behind for long: at ten times as many, memory
 /// grows without end.
@@ -44,6 +45,7 @@ pub(super) struct Committer {
     requests: Receiver<Request>,
     syncer: Sender<Applied>,
     stage: Stage,
+    usage: Usage,
     staged: Vec<Staged>,
     /// How many commits were applied.
     applied: u64,
@@ -64,7 +66,8 @@ impl Committer {
         syncer: Sender<Applied>,
     ) -> Result<Committer, Error> {
         let stage = Stage::load(engine.reader())?;
-        Ok(Committer { engine, shared, requests, syncer, stage, staged: Vec::new(), applied: 0 })
+        let usage = shared.usage.clone();
+        Ok(Committer { engine, shared, requests, syncer, stage, usage, staged: Vec::new(), applied: 0 })
     }
 
     /// Until it is told to close or every handle is gone.
@@ -122,12 +125,41 @@ impl Committer {
         let mut numbers = Vec::new();
         for op in commit.ops {
             match op {
-                Op::Put { key, value } => self.stage.put(key, value),
-                Op::Delete { key } => self.stage.delete(key),
-                Op::Append { prefix, value } => numbers.push(self.stage.append(prefix, value)),
+                Op::Put { key, value } => {
+                    self.weigh(&key, Some(value.len()))?;
+                    self.stage.put(key, value);
+                }
+                Op::Delete { key } => {
+                    self.weigh(&key, None)?;
+                    self.stage.delete(key);
+                }
+                Op::Append { prefix, value } => {
+                    let number = self.stage.number();
+                    let key = [&prefix[..], &number.to_be_bytes()].concat();
+                    self.weigh(&key, Some(value.len()))?;
+                    self.stage.put(key, value);
+                    numbers.push(number);
+                }
             }
         }
         self.staged.push(Staged { numbers, on_durable: commit.on_durable, answer });
+        Ok(())
+    }
+
+    /// Counts what somebody keeps, before it changes.
+    fn weigh(&mut self, key: &[u8], new: Option<usize>) -> Result<(), Error> {
+        let Some(owner) = rows::owner_of(key) else { return Ok(()) };
+        let old = match self.stage.length(key) {
+            Some(old) => old,
+            // What can't be read was not counted either.
+            None => self.engine.reader().raw(key)?.and_then(|row| layout::parse(&row).map(|stored| stored.length())),
+        };
+        let row = |length: Option<u64>| length.map_or(0, |length| key.len() as u64 + length);
+        let (old, new) = (row(old), row(new.map(|length| length as u64)));
+        if old != new {
+            let (count, bytes) = self.usage.change(owner, old, new);
+            self.stage.own(count, bytes);
+        }
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use super::committer::Request;
 use super::layout::{self, FORMAT, Stored};
 use super::read::Reader;
 use super::stage::Stage;
-use super::{Error, Store, engine};
+use super::{Error, Store, engine, usage};
 
 /// An import applies this many rows at once.
 const ROWS_PER_BATCH: usize = 32;
@@ -232,6 +232,11 @@ fn check_rows(reader: Reader<'_>) -> Check {
                 }
             }
         }
+    }
+    match (usage::stored(reader), usage::count(reader)) {
+        (Ok(stored), Ok(counted)) if stored == counted => {}
+        (Ok(_), Ok(_)) => problem("what plugins keep is not as much as is written down of it".to_owned()),
+        (stored, counted) => stored.err().into_iter().chain(counted.err()).for_each(|error| problem(error.to_string())),
     }
     check
 }

@@ -4,7 +4,7 @@
 //!   length, the bytes being in rows of their own.
 //! - A chunk lies at `~`, the key it belongs to, the id and its index. An id is used once, so that a reader
 //!   that meets a missing chunk knows that the value was replaced.
-//! - Keys that begin with a zero byte are the store's own: its format and the numbers it has set aside.
+//! - Keys that begin with a zero byte are the store's own: its format, the numbers it has set aside, and how much is kept.
 
 /// The layout described here, and that of the rows.
 pub(super) const FORMAT: u32 = 1;
@@ -12,6 +12,9 @@ pub(super) const FORMAT: u32 = 1;
 pub(super) const FORMAT_KEY: &[u8] = b"\0format";
 /// Every number below this one may have been given out.
 pub(super) const NEXT_KEY: &[u8] = b"\0next";
+
+/// There when it is counted what plugins keep; the counts stand behind it, each with its owner's bytes.
+pub(super) const KEPT_KEY: &[u8] = b"\0kept";
 
 /// First byte of the store's own rows.
 pub(super) const META: u8 = 0;
@@ -37,6 +40,16 @@ pub(super) enum Stored<'a> {
 pub(super) struct Chunked {
     pub(super) id: u64,
     pub(super) length: u64,
+}
+
+impl Stored<'_> {
+    /// Bytes of the value.
+    pub(super) fn length(&self) -> u64 {
+        match self {
+            Self::Inline(value) => value.len() as u64,
+            Self::Chunked(chunked) => chunked.length,
+        }
+    }
 }
 
 impl Chunked {
@@ -84,6 +97,10 @@ pub(super) fn parse_chunk_key(key: &[u8]) -> Option<(&[u8], u64, u32)> {
     let (owner, suffix) = key.strip_prefix(&[CHUNK])?.split_last_chunk::<CHUNK_SUFFIX>()?;
     let (id, index) = suffix.split_first_chunk::<8>()?;
     Some((owner, u64::from_be_bytes(*id), u32::from_be_bytes(index.try_into().ok()?)))
+}
+
+pub(super) fn kept_key(owner: &[u8]) -> Vec<u8> {
+    [KEPT_KEY, owner].concat()
 }
 
 /// Whether a key is the store's own and hidden from everybody else.

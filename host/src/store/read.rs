@@ -40,6 +40,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Bytes of a value, which need not be read for that.
+    pub(super) fn length(self, key: &[u8]) -> Result<Option<u64>, Error> {
+        let Some(row) = self.raw(key)? else { return Ok(None) };
+        Ok(Some(layout::parse(&row).ok_or_else(|| self.unreadable(key))?.length()))
+    }
+
     pub(super) fn range(self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<(Bytes, Bytes)>, Error> {
         let mut rows = Vec::new();
         let mut found = self.rows(from, Some(to));

@@ -71,6 +71,28 @@ fn split_plugin(bytes: &[u8]) -> Option<(PluginName, &[u8])> {
     Some((PluginName::new(std::str::from_utf8(plugin).ok()?), rest.get(1..)?))
 }
 
+/// The kinds of rows in which plugins keep what they like.
+pub(super) const KEPT: [u8; 4] = [fsm::KIND, fsm::KIND_ASIDE, fsm::KIND_BEFORE, kv::KIND];
+
+/// Bot and plugin of a row of such a kind, as they stand in its key.
+pub(super) fn owner_of(key: &[u8]) -> Option<&[u8]> {
+    key.first().filter(|kind| KEPT.contains(kind))?;
+    let name = key.get(9..)?.iter().position(|&byte| byte == 0)?;
+    key.get(1..9 + name)
+}
+
+/// The same of a bot and a plugin.
+pub(super) fn owner(bot: BotId, plugin: &PluginName) -> Vec<u8> {
+    let key = kv::plugin_prefix(bot, plugin);
+    owner_of(&key).expect("the key of a value has an owner").to_vec()
+}
+
+/// The plugin that [`owner`] was made of, if the bot is this one.
+pub(super) fn plugin_of_owner(owner: &[u8], bot: BotId) -> Option<PluginName> {
+    let name = owner.strip_prefix(&prefix(kv::KIND, bot)[1..])?;
+    std::str::from_utf8(name).ok().map(PluginName::new)
+}
+
 /// The number at the end of a key that an `Append` made.
 #[must_use]
 pub fn number_of(key: &[u8]) -> Option<u64> {
@@ -103,7 +125,8 @@ mod tests {
         for file in Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/rows").read_dir().unwrap() {
             let path = file.unwrap().path();
             let source = std::fs::read_to_string(&path).unwrap();
-            let constants = source.lines().filter(|line| line.starts_with("const ") && line.contains(": u8 = b'"));
+            let lines = source.lines().map(|line| line.trim_start_matches("pub(super) "));
+            let constants = lines.filter(|line| line.starts_with("const ") && line.contains(": u8 = b'"));
             for constant in constants {
                 let byte = constant.split('\'').nth(1).unwrap().to_owned();
                 let name = format!("{} {constant}", path.display());

@@ -9,8 +9,10 @@ use tokio::sync::watch;
 use super::Error;
 use super::engine::Engine;
 use super::read::Reader;
+use super::usage::Usage;
 
 pub(super) struct Shared {
+    pub(super) usage: Usage,
     state: ArcSwap<State>,
     applied: AtomicU64,
     progress: watch::Sender<Progress>,
@@ -29,8 +31,9 @@ struct Progress {
 }
 
 impl Shared {
-    pub(super) fn new(engine: Engine) -> Shared {
+    pub(super) fn new(engine: Engine, usage: Usage) -> Shared {
         Shared {
+            usage,
             state: ArcSwap::from_pointee(State::Open(engine)),
             applied: AtomicU64::new(0),
             progress: watch::Sender::default(),

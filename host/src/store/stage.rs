@@ -54,14 +54,6 @@ impl Stage {
         self.stage(key, None);
     }
 
-    /// Puts at `prefix` and the next number, which it returns.
-    pub(super) fn append(&mut self, mut prefix: Vec<u8>, value: Vec<u8>) -> u64 {
-        let number = self.number();
-        prefix.extend_from_slice(&number.to_be_bytes());
-        self.put(prefix, value);
-        number
-    }
-
     /// The next number that will be given out.
     pub(super) fn next_number(&self) -> u64 {
         self.next
@@ -79,6 +71,16 @@ impl Stage {
 
     pub(super) fn n_bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The length of the value that is going to be there, if that is to change.
+    pub(super) fn length(&self, key: &[u8]) -> Option<Option<u64>> {
+        self.rows.get(key).map(|row| row.as_ref().and_then(|row| layout::parse(row)).map(|stored| stored.length()))
+    }
+
+    /// A row of the store's own.
+    pub(super) fn own(&mut self, key: Vec<u8>, row: Option<Vec<u8>>) {
+        self.stage(key, row);
     }
 
     pub(super) fn holds(&self, key: &[u8]) -> bool {
@@ -119,9 +121,9 @@ impl Stage {
         }
     }
 
-    /// Numbers that are set aside in the batch that uses the first of them can't be given twice: who sees
+    /// The next number. Those that are set aside in the batch that uses the first of them can't be given twice: who sees
     /// the use also sees the mark.
-    fn number(&mut self) -> u64 {
+    pub(super) fn number(&mut self) -> u64 {
         if self.next == self.set_aside {
             self.set_aside += NUMBERS_AT_A_TIME;
             self.stage(layout::NEXT_KEY.to_vec(), Some(self.set_aside.to_be_bytes().to_vec()));

@@ -13,6 +13,7 @@ mod export;
 mod folder;
 mod model;
 mod tx;
+mod usage;
 
 /// Room for a store that is not there yet.
 fn room() -> (TempDir, std::path::PathBuf) {

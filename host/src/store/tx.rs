@@ -6,10 +6,12 @@
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::{Commit, Error, Op, Read, Store};
+use super::{Commit, Error, Op, Read, Room, Store};
+use crate::domain::{BotId, PluginName};
 
 /// Something that is to live until what a run asked for is on disk.
 pub type Held = Box<dyn Any + Send + Sync>;
@@ -24,7 +26,11 @@ pub struct Tx {
     /// What each write replaced in `writes`.
     undo: Vec<(Vec<u8>, Option<Option<Bytes>>)>,
     held: Vec<Held>,
+    /// What [`Tx::peek`] found first, or did not, where somebody wants to know.
+    peeked: Option<Box<Mutex<Peeked>>>,
 }
+
+type Peeked = BTreeMap<Vec<u8>, Option<Bytes>>;
 
 /// What [`Tx::page`] found.
 #[derive(Debug, Default)]
@@ -56,7 +62,13 @@ impl Tx {
             appends: Vec::new(),
             undo: Vec::new(),
             held: Vec::new(),
+            peeked: None,
         }
+    }
+
+    /// From now on it is known what was peeked at, too.
+    pub fn keep_peeked(&mut self) {
+        self.peeked.get_or_insert_default();
     }
 
     /// Its own write, else the store's value, which from then on must not change. Reading twice gives the
@@ -83,10 +95,32 @@ impl Tx {
     /// # Errors
     /// When the store can't be read.
     pub fn peek(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
-        match self.writes.get(key).or_else(|| self.values.get(key)) {
-            Some(known) => Ok(known.clone()),
-            None => self.store.get(key),
+        if let Some(known) = self.writes.get(key).or_else(|| self.values.get(key)) {
+            return Ok(known.clone());
         }
+        let value = self.store.get(key)?;
+        if let Some(peeked) = &self.peeked {
+            let mut peeked = peeked.lock().unwrap_or_else(PoisonError::into_inner);
+            peeked.entry(key.to_vec()).or_insert_with(|| value.clone());
+        }
+        Ok(value)
+    }
+
+    /// How long the value is that [`Tx::peek`] would find.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn length(&self, key: &[u8]) -> Result<Option<u64>, Error> {
+        match self.writes.get(key).or_else(|| self.values.get(key)) {
+            Some(known) => Ok(known.as_ref().map(|value| value.len() as u64)),
+            None => self.store.length(key),
+        }
+    }
+
+    /// What a plugin is going to keep, beyond what it keeps already.
+    #[must_use]
+    pub fn room(&self, bot: BotId, plugin: &PluginName) -> Room {
+        self.store.room(bot, plugin)
     }
 
     /// Sets a key.
@@ -169,6 +203,14 @@ impl Tx {
             Read::Value { .. } | Read::AtMost { .. } => &[],
         });
         values.chain(ranges.map(|(key, value)| (&key[..], &value[..])))
+    }
+
+    /// The rows that were there when they were first peeked at, if [`Tx::keep_peeked`] was called before.
+    #[must_use]
+    pub fn peeked(&self) -> Vec<(Vec<u8>, Bytes)> {
+        let Some(peeked) = &self.peeked else { return Vec::new() };
+        let peeked = peeked.lock().unwrap_or_else(PoisonError::into_inner);
+        peeked.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?))).collect()
     }
 
     /// What was written and appended since, as it would be committed.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use botyard::simulator::{ALICE, Action, BOTIR, Bulk, Fault};
+use botyard::simulator::{ALICE, Action, BOTIR, Bulk, Fault, User};
 use botyard::store::rows::dead::DeadRow;
 use botyard_tests::{Host, Module, guest, plugin};
 
+use super::operator::{botyard, done, json};
 use super::support::{ask, builder, dead_letters, next, simulator};
 
 /// How long anything may take on a machine that has much else to do.
@@ -231,7 +232,7 @@ async fn what_can_not_be_loaded_says_why_while_echo_answers() {
         (i32.store offset=4 (global.get $manifest) (global.get $garbage_len)) (global.get $manifest)";
     let cases = [
         (Module { imports: missing, ..module("wishes") }, "::teleport` (unknown to this host"),
-        (Module { imports: system, ..module("escapes") }, "::proc_exit` (WASI is not offered"),
+        (Module { imports: system, ..module("escapes") }, "::proc_exit` (of WASI there is something for components"),
         (Module { describe: "unreachable", ..module("silent") }, "`unreachable` instruction executed\""),
         (Module { describe: "(loop $l (br $l)) unreachable", ..module("broods") }, "more than 2s of processor time"),
         (Module { describe: garbled, ..module("garbles") }, "utf-8"),
@@ -268,6 +269,61 @@ async fn what_can_not_be_loaded_says_why_while_echo_answers() {
     let texts: Vec<_> = simulator.bot_messages(BOTIR).iter().map(|message| message.text().to_owned()).collect();
     assert_eq!(texts, said);
     assert!(host.stop().status.success());
+}
+
+/// Every value is small, and there is no end of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_stores_more_and_more_is_stopped_and_harms_nobody() {
+    const MOST: u64 = 64 << 10;
+    let simulator = simulator().await;
+    let mut host = builder(&simulator)
+        .sections("[dispatch]\nmax_attempts = 1\n")
+        .plugin("hog", &guest("hogs_state"), "limits = { stored = \"64KiB\" }")
+        .plugin("counter", &plugin("counter"), "")
+        .start();
+    let stored = |host: &Host, plugin: &str| {
+        let list = json(host, &["plugin", "list"]);
+        let of = list.as_array().expect("a list").iter().find(|one| one["name"] == plugin).cloned();
+        of.expect("it is there")["stored"].as_u64().expect("a number")
+    };
+    // In many chats at once: each run alone would be within the limit.
+    let chats: Vec<i64> = (9_001..9_013).collect();
+    for chat in &chats {
+        simulator.add_user(User::new(*chat, "Somebody", None));
+        simulator.user_says(*chat, *chat, "/pile 10000").expect("a chat");
+    }
+    host.wait_until("each has an end", |host| {
+        let metrics = host.metrics();
+        metrics.sum("botyard_events_total", &["outcome=\"dead\""])
+            + metrics.sum("botyard_events_total", &["outcome=\"handled\""])
+            >= 12.0
+    });
+    let refused = dead(&host);
+    assert!((6.0..=11.0).contains(&refused), "{refused} of 12 were refused");
+    let kept = stored(&host, "hog");
+    assert!(kept <= MOST && kept > 10_000, "{kept}");
+    assert_eq!(host.metrics().sum("botyard_plugin_stored_bytes", &["plugin=\"hog\""]), kept as f64);
+    assert!(host.metrics().sum("botyard_plugin_limits_total", &["plugin=\"hog\"", "limit=\"stored\""]) >= refused);
+    assert!(ask(&simulator, BOTIR, "/count").await.starts_with("This chat: 1."), "others have their own");
+
+    host.kill();
+    let letters = dead_letters(&host);
+    assert!(letters.iter().all(|letter| letter.reason.contains("`limits.stored` of [plugins.hog]")), "{letters:?}");
+    let (code, out, errors) = botyard(&host, &["store", "check"]);
+    assert_eq!(code, Some(0), "the count is right: {out}{errors}");
+    host.start();
+    assert_eq!(stored(&host, "hog"), kept);
+    assert_eq!(ask(&simulator, ALICE, "/value 100").await, "kept", "there is a little room left");
+    // Room is made by whoever lets go of something, whoever that is.
+    let before = stored(&host, "hog");
+    for chat in &chats {
+        done(&host, &["state", "erase", "--user", &chat.to_string(), "--yes"]);
+    }
+    let after = stored(&host, "hog");
+    assert!(after < 1_000 && after < before, "{after} of {before}");
+    assert_eq!(ask(&simulator, ALICE, "/pile 50000").await, "kept");
+    assert_eq!(ask(&simulator, ALICE, "/clear").await, "cleared");
+    assert_eq!(ask(&simulator, ALICE, "/pile 50000").await, "kept");
 }
 
 #[tokio::test(flavor = "multi_thread")]

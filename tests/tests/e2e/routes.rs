@@ -1,10 +1,10 @@
 //! What plugins say they answer to, and what becomes of runs that fail where the plugin has an answer to that.
 
-use botyard::simulator::{ALICE, BOTIR};
+use botyard::simulator::{ALICE, BOTIR, Chat, ChatKind};
 use botyard_tests::{Host, guest, plugin};
 use serde_json::json;
 
-use super::support::{ask, builder, dead_letters, simulator};
+use super::support::{ask, builder, dead_letters, next, simulator};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn handlers_are_given_what_they_wait_for_and_the_rest_goes_to_others() {
@@ -105,4 +105,38 @@ async fn of_several_who_want_an_event_the_first_has_it_and_what_nobody_wants_is_
     assert_eq!(simulator.delivered(ALICE), said, "nobody has answered it");
     assert!(host.stop().status.success());
     assert!(dead_letters(&host).is_empty(), "nor is it a failure");
+}
+
+/// Who may order it about is asked for each message, and answered from memory until somebody becomes something else.
+#[tokio::test(flavor = "multi_thread")]
+async fn telegram_is_asked_once_who_is_an_administrator() {
+    let simulator = simulator().await;
+    let group = -1_003_777_000_111;
+    let mut chat = Chat::new(group, ChatKind::Supergroup, "Chess", &[ALICE, BOTIR]);
+    chat.admins = vec![ALICE];
+    simulator.add_chat(chat);
+    let _host = builder(&simulator).plugin("routes", &guest("routes"), "").start();
+    let close = async |user: i64| {
+        let before = simulator.delivered(group);
+        simulator.user_says(group, user, "/close").expect("a member");
+        next(&simulator, group, before).await
+    };
+    let asked = || simulator.call_count("getChatMember");
+    for _ in 0..4 {
+        assert_eq!(close(ALICE).await, "closed");
+    }
+    assert_eq!(asked(), 1);
+    for _ in 0..3 {
+        simulator.user_says(group, BOTIR, "/close").expect("a member");
+    }
+    assert_eq!((close(ALICE).await.as_str(), asked()), ("closed", 2), "each of them once");
+    // Whoever made the bot an administrator may have made others some as well.
+    let bot = |status: &str| json!({ "status": status, "user": { "id": 4242, "is_bot": true, "first_name": "Bot" } });
+    let update = json!({ "my_chat_member": {
+        "chat": { "id": group, "type": "supergroup", "title": "Chess" }, "date": 1,
+        "from": { "id": ALICE, "is_bot": false, "first_name": "Alice" },
+        "old_chat_member": bot("member"), "new_chat_member": bot("administrator"),
+    } });
+    simulator.raw_update(update).expect("the host wants to know");
+    assert_eq!((close(ALICE).await.as_str(), asked()), ("closed", 3));
 }

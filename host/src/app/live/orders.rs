@@ -201,6 +201,7 @@ impl Live {
             state,
             since,
             reason: failure.or(resting).map(|(_, reason)| redact(reason).into_owned()),
+            stored: self.parts.store.kept(self.operator.bot(), name),
             limits: self.config.plugins.get(name).map_or_else(BTreeMap::new, |plugin| {
                 plugin.limits.shown().into_iter().map(|(key, limit)| (key.to_owned(), limit)).collect()
             }),

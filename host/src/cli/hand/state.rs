@@ -1,6 +1,10 @@
 //! Jobs, and what plugins keep, through the running host or on the store.
 
+use anyhow::Context as _;
+use tokio::task::spawn_blocking;
+
 use super::Hand;
+use crate::files::{Files, ServerLimits};
 use crate::operate::{EntryList, Erase, Erased, JobList, JobRef, Outcome, Put, Wanted};
 
 impl Hand {
@@ -58,7 +62,16 @@ impl Hand {
     pub(in crate::cli) async fn erase(&self, order: &Erase) -> anyhow::Result<Erased> {
         match self {
             Self::Running(host) => host.post("/api/state/erase", order).await,
-            Self::Stopped { operator, .. } => Ok(operator.erase(order).await?),
+            Self::Stopped { operator, store, files } => {
+                let erased = operator.erase(order).await?;
+                if !order.dry_run && files.exists() {
+                    // To open the folder is to remove what no row needs any more.
+                    let (files, store) = (files.clone(), store.clone());
+                    let tidied = spawn_blocking(move || Files::open(&files, &store, ServerLimits::default()).map(drop));
+                    tidied.await?.context("the rows are erased, but files of theirs are still there")?;
+                }
+                Ok(erased)
+            }
         }
     }
 }

@@ -88,7 +88,7 @@ impl Context {
             let guards = self.hot.lock(&contended).await;
             // Of a run that is made again.
             self.recorder.take(turn.number);
-            let mut tx = Tx::new(&self.store);
+            let mut tx = self.begin_tx();
             if tx.get(&job::head_key(self.bot, &turn.plugin, turn.id))?.is_none() {
                 // Cancelled, and its turn goes with the next look at the queue.
                 self.forget_turn(turn).await?;

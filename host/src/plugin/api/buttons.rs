@@ -10,7 +10,8 @@ use super::storage::put;
 use super::{CallError, Host, HostFailed, Run};
 use crate::domain::button::markup::{may_have_buttons, rewrite};
 use crate::domain::button::{MOST_DATA, Owner};
-use crate::domain::{ChatId, Lane, PluginName};
+use crate::domain::{ChatId, Lane};
+use crate::plugin::version::Context;
 use crate::store::rows::kv::{self, Scope, ValueRow};
 use crate::store::rows::{expiry, prefix_end, seal};
 use crate::telegram::{is_of_name, lane_of};
@@ -35,7 +36,8 @@ impl Host {
     /// The parameters with all buttons sealed for this chat, or for any.
     pub(super) fn seal_buttons(&mut self, params: String, chat: Option<ChatId>) -> Result<String, CallError> {
         let Some(run) = self.run.as_mut().filter(|_| may_have_buttons(&params)) else { return Ok(params) };
-        let plugin = &self.context.name;
+        let context = &self.context;
+        let plugin = &context.name;
         let seal = seal::of(&mut run.tx, run.bot).map_err(of_host)?;
         let owner = Owner { bot: run.bot, plugin, chat };
         let sealed = rewrite(&params, &mut |data| {
@@ -50,7 +52,7 @@ impl Host {
             }
             let sealed = seal.seal(&owner, data);
             if let Some(id) = sealed.kept {
-                run.keep_button(plugin, chat, &id, data)?;
+                run.keep_button(context, chat, &id, data)?;
             }
             Ok(Some(sealed.wire))
         })?;
@@ -70,13 +72,8 @@ impl Host {
 }
 
 impl Run {
-    fn keep_button(
-        &mut self,
-        plugin: &PluginName,
-        chat: Option<ChatId>,
-        id: &str,
-        data: &str,
-    ) -> Result<(), CallError> {
+    fn keep_button(&mut self, context: &Context, chat: Option<ChatId>, id: &str, data: &str) -> Result<(), CallError> {
+        let plugin = &context.name;
         let life = u64::try_from(KEPT_FOR.as_millis()).unwrap_or(u64::MAX);
         let scope = Scope::Buttons(chat);
         let before = self.tx.get(&kv::key(self.bot, plugin, scope, id)).map_err(of_host)?;
@@ -85,16 +82,16 @@ impl Run {
             return Ok(());
         }
         if before.is_none() {
-            self.make_room(plugin, chat, id)?;
+            self.make_room(context, chat, id)?;
         }
         let row = ValueRow { expires: self.now.saturating_add(life), bytes: data.as_bytes().to_vec() };
-        put(self, plugin, scope, id, &row).map_err(CallError::Denied)
+        put(self, context, scope, id, &row).map_err(CallError::Denied)
     }
 
     /// Sees to it that there is room for one more in the share of this id.
-    fn make_room(&mut self, plugin: &PluginName, chat: Option<ChatId>, id: &str) -> Result<(), CallError> {
+    fn make_room(&mut self, context: &Context, chat: Option<ChatId>, id: &str) -> Result<(), CallError> {
         let letters = if chat.is_some() { LETTERS_IN_CHAT } else { LETTERS_ANYWHERE };
-        let share = kv::key(self.bot, plugin, Scope::Buttons(chat), id.get(..letters).unwrap_or_default());
+        let share = kv::key(self.bot, &context.name, Scope::Buttons(chat), id.get(..letters).unwrap_or_default());
         let page = self.tx.page(&share, &prefix_end(&share), MOST_IN_SHARE + 1).map_err(of_host)?;
         self.charge_data(page.bytes).map_err(CallError::Denied)?;
         let ends = page.rows.iter().map(|(key, row)| (ValueRow::decode(row).map_or(0, |row| row.expires), key));
@@ -103,6 +100,7 @@ impl Run {
         let surplus = (ends.len() + 1).saturating_sub(MOST_IN_SHARE);
         for (due, key) in ends.into_iter().take(surplus) {
             self.tx.delete(expiry::key(self.bot, due, key));
+            self.credit_stored(context, key);
             self.tx.delete(key.to_vec());
         }
         Ok(())

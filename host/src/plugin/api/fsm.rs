@@ -30,6 +30,10 @@ impl wit::Host for Host {
         }
         let row =
             StateRow { name: state.name, version: state.version, expires: run.expiry(ttl_seconds), bytes: state.bytes };
+        let key = key(run.bot, &self.context.name, &run.conversation);
+        if let Err(problem) = run.charge_stored(&self.context, &key, row.encode().len()) {
+            return Ok(Err(problem));
+        }
         if row.expires != 0 && self.context.tells_expired {
             run.remember_language()?;
         }
@@ -42,6 +46,7 @@ impl wit::Host for Host {
             run.charge_effect(0).map_err(wasmtime::Error::msg)?;
             let key = key(run.bot, &self.context.name, &run.conversation);
             forget_end(run, &key);
+            run.credit_stored(&self.context, &key);
             run.tx.delete(key);
         }
         Ok(())
@@ -68,7 +73,9 @@ impl wit::Host for Host {
     fn drop_lost(&mut self) -> wasmtime::Result<()> {
         if let Some(run) = &mut self.run {
             run.charge_effect(0).map_err(wasmtime::Error::msg)?;
-            run.tx.delete(aside_key(run.bot, &self.context.name, &run.conversation));
+            let key = aside_key(run.bot, &self.context.name, &run.conversation);
+            run.credit_stored(&self.context, &key);
+            run.tx.delete(key);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use super::{DESCRIBING, Host, Run, failed};
 use crate::domain::{ChatId, PluginName, UserId};
 use crate::plugin::Limit;
 use crate::plugin::bindings::botyard::storage::key_value as wit;
+use crate::plugin::version::Context;
 use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::kv::{Scope, ValueRow, key, scope_prefix};
 use crate::store::rows::prefix_end;
@@ -44,7 +45,7 @@ impl wit::Host for Host {
         }
         let row = ValueRow { expires: run.expiry(ttl_seconds), bytes: value };
         let scope = run.scope(scope)?;
-        Ok(put(run, &self.context.name, scope, &name, &row))
+        Ok(put(run, &self.context, scope, &name, &row))
     }
 
     fn delete(&mut self, scope: wit::Scope, name: String) -> wasmtime::Result<()> {
@@ -52,7 +53,9 @@ impl wit::Host for Host {
         if name.len() <= KEY_BYTES {
             run.charge_effect(name.len()).map_err(wasmtime::Error::msg)?;
             let scope = run.scope(scope)?;
-            run.tx.delete(key(run.bot, &self.context.name, scope, &name));
+            let key = key(run.bot, &self.context.name, scope, &name);
+            run.credit_stored(&self.context, &key);
+            run.tx.delete(key);
         }
         Ok(())
     }
@@ -72,7 +75,7 @@ impl wit::Host for Host {
             return Ok(Err(format!("{number} and {by} together are out of range")));
         };
         let row = ValueRow { bytes: sum.to_string().into_bytes(), ..row };
-        Ok(put(run, &self.context.name, scope, &name, &row).map(|()| sum))
+        Ok(put(run, &self.context, scope, &name, &row).map(|()| sum))
     }
 
     fn compare_and_set(
@@ -133,12 +136,13 @@ fn value(run: &mut Run, plugin: &PluginName, scope: Scope, name: &str) -> wasmti
     Ok((!row.is_expired(run.now)).then_some(row))
 }
 
-pub(super) fn put(run: &mut Run, plugin: &PluginName, scope: Scope, name: &str, row: &ValueRow) -> Result<(), String> {
+pub(super) fn put(run: &mut Run, context: &Context, scope: Scope, name: &str, row: &ValueRow) -> Result<(), String> {
     if name.len() > KEY_BYTES {
         return Err(too_long(name));
     }
     run.charge_effect(name.len() + row.bytes.len())?;
-    let key = key(run.bot, plugin, scope, name);
+    let (key, value) = (key(run.bot, &context.name, scope, name), row.encode());
+    run.charge_stored(context, &key, value.len())?;
     if row.expires != 0 {
         // A value whose life is lengthened again and again must not leave an entry each time.
         let before = run.tx.peek(&key).ok().flatten().and_then(|before| ValueRow::decode(&before).ok());
@@ -147,7 +151,7 @@ pub(super) fn put(run: &mut Run, plugin: &PluginName, scope: Scope, name: &str, 
         }
         run.tx.put(expiry::key(run.bot, row.expires, &key), ExpiryRow::Value.encode());
     }
-    run.tx.put(key, row.encode());
+    run.tx.put(key, value);
     Ok(())
 }
 

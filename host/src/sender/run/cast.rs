@@ -93,7 +93,7 @@ impl Loop<'_> {
         let fate = fate::of(Err((&error, next)), cast.paid, attempt.ambiguous);
         let reason = error.to_string();
         tracing::debug!(broadcast = cast.job, ?fate, reason, "a broadcast's call was not delivered");
-        if fate == Fate::Failed(FailureKind::Unknown) {
+        if fate == Fate::Failed(FailureKind::Unknown) && !self.broadcasts.is_erased(cast) {
             let row = unknown(cast.job, &attempt, lane, &reason);
             self.ledger.keep(&self.shared.store, &row, &mut self.ops);
         }

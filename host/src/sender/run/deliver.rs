@@ -8,7 +8,7 @@ use crate::domain::Lane;
 use crate::sender::attempt::attempt;
 use crate::sender::{CALL_DEADLINE, Shared, edits};
 use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow};
-use crate::store::{self, Commit, CommitError, Op};
+use crate::store::{self, Commit, CommitError, Op, Read};
 use crate::telegram::{self, Error};
 
 /// Makes the call of one row.
@@ -32,8 +32,11 @@ pub(super) async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending 
             let params = Bytes::from(std::mem::take(&mut row.params));
             return Ending::Interrupted(row, params);
         }
-        if let Err(error) = mark_begun(shared, lane, number, &mut row).await {
-            return Ending::StoreFailed(error);
+        // Also when it says so already: what takes the mark away may be on its way to the store.
+        match rewrite(shared, lane, number, |row| row.begun = shared.process).await {
+            Ok(Some(marked)) => *row = marked,
+            Ok(None) => return Ending::Missing,
+            Err(error) => return Ending::StoreFailed(error),
         }
     }
     let params = Bytes::from(std::mem::take(&mut row.params));
@@ -58,26 +61,39 @@ async fn without_markup(
         return Ending::Called(row, params, Err(error));
     };
     // What was refused has had no effect: nobody has begun.
-    (row.params, row.fallback, row.begun) = (plain, Fallback::Tried, 0);
-    match write_row(shared, lane, number, &row).await {
-        Ok(()) => Ending::Plain(row, error),
+    let change = |row: &mut OutboxRow| {
+        (row.params, row.fallback, row.begun) = (plain.clone(), Fallback::Tried, 0);
+    };
+    match rewrite(shared, lane, number, change).await {
+        Ok(Some(changed)) => {
+            *row = changed;
+            Ending::Plain(row, error)
+        }
+        Ok(None) => Ending::Missing,
         Err(error) => Ending::StoreFailed(error),
     }
 }
 
-/// Writes into the row, durably, that the call begins. Also when it says so already: what takes the mark away may be
-/// on its way to the store.
-async fn mark_begun(shared: &Shared, lane: Lane, number: u64, row: &mut OutboxRow) -> Result<(), store::Error> {
-    row.begun = shared.process;
-    write_row(shared, lane, number, row).await
-}
-
-/// Answers once the row is on disk.
-async fn write_row(shared: &Shared, lane: Lane, number: u64, row: &OutboxRow) -> Result<(), store::Error> {
-    let ops = vec![Op::Put { key: outbox::key(shared.bot, lane, number), value: row.encode() }];
-    match shared.store.commit(Commit { ops, ..Commit::default() }).await {
-        Ok(receipt) => receipt.durable().await,
-        Err(CommitError::Store(error)) => Err(error),
-        Err(CommitError::Conflict { .. }) => unreachable!("a commit that has read nothing"),
+/// Changes the row and answers with it once that is on disk; `None` where it is not there any more, since somebody had it
+/// erased: then it must not come back.
+async fn rewrite(
+    shared: &Shared,
+    lane: Lane,
+    number: u64,
+    change: impl Fn(&mut OutboxRow),
+) -> Result<Option<OutboxRow>, store::Error> {
+    let key = outbox::key(shared.bot, lane, number);
+    loop {
+        let Some(seen) = shared.store.get(&key)? else { return Ok(None) };
+        // It could be read before.
+        let Ok(mut row) = OutboxRow::decode(&seen) else { return Ok(None) };
+        change(&mut row);
+        let ops = vec![Op::Put { key: key.clone(), value: row.encode() }];
+        let reads = vec![Read::Value { key: key.clone(), seen: Some(seen) }];
+        match shared.store.commit(Commit { reads, ops, on_durable: None }).await {
+            Ok(receipt) => return receipt.durable().await.map(|()| Some(row)),
+            Err(CommitError::Store(error)) => return Err(error),
+            Err(CommitError::Conflict { .. }) => {}
+        }
     }
 }

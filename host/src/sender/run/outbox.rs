@@ -56,7 +56,8 @@ impl Loop<'_> {
             }
             let is_head = self.schedule.head(lane) == Some(number);
             if row.begun != 0 || (is_head && self.schedule.is_ambiguous(lane)) {
-                self.row_lost(lane, &row, row.params.as_bytes(), true, "cancelled by an operator after an attempt");
+                let reason = "cancelled by an operator after an attempt";
+                self.row_lost((lane, number), &row, row.params.as_bytes(), true, reason);
             }
             let (plugin, event, method) = (&row.plugin, row.event, &row.method);
             tracing::info!(%plugin, chat_id = chat_of(lane), event, method, number, "a queued call was cancelled by an operator");

@@ -173,3 +173,23 @@ fn the_ledger_keeps_the_newest() {
         assert_eq!(events, expect);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_erased_while_it_is_sent_does_not_come_back() {
+    const BAD: &str = "Bad Request: can't parse entities: Unsupported start tag";
+    type Case = (fn() -> Answer, fn(&mut OutboxRow));
+    let plain = |row: &mut OutboxRow| row.fallback = Fallback::Plain;
+    let cases: [Case; 4] = [(reset, once), (|| flood(3), once), (refused, once), (|| error(400, BAD), plain)];
+    for (trouble, change) in cases {
+        let bench = bench(UNLIMITED, move |_, _, _| after(10 * SECOND, trouble()));
+        bench.start();
+        let params = json!({ "chat_id": 1, "text": "<b>a", "parse_mode": "HTML" });
+        let rows = bench.put_as(&[("sendMessage", params, Priority::Interactive)], change);
+        bench.sender.committed(rows.clone());
+        bench.until(|bench| bench.seen().len() == 1).await;
+        let ops = rows.iter().map(|&(lane, number, _)| Op::Delete { key: outbox::key(BOT, lane, number) }).collect();
+        bench.blocking(|store| async move { drop(store.commit(Commit { ops, ..Commit::default() }).await) });
+        sleep(60 * SECOND).await;
+        assert_eq!((bench.left(), bench.ledger(), bench.seen().len()), (vec![], vec![], 1));
+    }
+}

@@ -69,6 +69,13 @@ pub fn references(hash: &Hash) -> Vec<u8> {
     key
 }
 
+/// The content that a key of [`reference`] is about.
+#[must_use]
+pub fn needed_by(key: &[u8]) -> Option<Hash> {
+    let (hash, rest) = key.strip_prefix(&[REFERENCE])?.split_first_chunk()?;
+    (rest.len() == 16).then_some(*hash)
+}
+
 /// One call's need of a content.
 #[must_use]
 pub fn reference(bot: BotId, file: &Attached) -> Vec<u8> {
@@ -90,4 +97,19 @@ pub fn known(bot: BotId, key: &Hash) -> Vec<u8> {
     let mut row = known_prefix(bot);
     row.extend_from_slice(key);
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_says_which_content_it_is_about() {
+        let (id, name, content_type) = (String::new(), String::new(), String::new());
+        let file = Attached { id, hash: [7; 32], size: 1, name, content_type, number: 3 };
+        assert_eq!(needed_by(&reference(BotId(42), &file)), Some([7; 32]));
+        for other in [references(&file.hash), known(BotId(42), &file.hash), Vec::new()] {
+            assert_eq!(needed_by(&other), None);
+        }
+    }
 }

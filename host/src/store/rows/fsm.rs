@@ -7,9 +7,9 @@ use super::{
 };
 use crate::domain::ThreadId;
 
-const KIND: u8 = b's';
-const KIND_ASIDE: u8 = b'a';
-const KIND_BEFORE: u8 = b'r';
+pub(super) const KIND: u8 = b's';
+pub(super) const KIND_ASIDE: u8 = b'a';
+pub(super) const KIND_BEFORE: u8 = b'r';
 
 /// The state of one conversation with one plugin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

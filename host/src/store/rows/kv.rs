@@ -5,7 +5,7 @@ use super::{
     split_plugin,
 };
 
-const KIND: u8 = b'k';
+pub(super) const KIND: u8 = b'k';
 
 /// Whose value it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,7 +14,8 @@ pub struct MenuRow {
 /// One list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MenuList {
-    /// The type of its scope, as the Bot API names it; empty for everybody's.
+    /// The type of its scope, as the Bot API names it, and behind a colon the chat where it is one chat's; empty for
+    /// everybody's.
     pub scope: String,
     /// A language code; empty for everybody else's.
     pub language: String,

@@ -31,8 +31,8 @@ enum Change {
 }
 
 fn key(n: u8) -> Vec<u8> {
-    // Keys on either side of the chunks', and keys that begin like others.
-    let prefix: &[u8] = [&b"a"[..], b"ab", b"\x7f", b"}"][usize::from(n % 4)];
+    // Keys on either side of the chunks', keys that begin like others, and such of which it is counted how much is kept.
+    let prefix: &[u8] = [&b"s12345678a\0"[..], b"k12345678a\0b", b"\x7f", b"}"][usize::from(n % 4)];
     [prefix, &[n]].concat()
 }
 

@@ -207,3 +207,25 @@ async fn a_bound_holds_for_all_who_add_at_once() {
     store.commit(tx.into_commit()).await.unwrap();
     assert!(matches!(store.commit(other.into_commit()).await, Err(CommitError::Conflict { .. })));
 }
+
+#[test]
+fn what_was_peeked_at_is_known_as_it_was_first_where_somebody_wants_to_know() {
+    let (_dir, path) = room();
+    let store = Store::open(&path).unwrap();
+    store.commit_blocking(ops([put("a", "1"), put("b", "1"), put("c", "1")])).unwrap();
+    let mut tx = Tx::new(&store);
+    tx.peek(b"a").unwrap();
+    assert_eq!(tx.peeked(), []);
+    tx.keep_peeked();
+    tx.put(b"c".to_vec(), b"own".to_vec());
+    for key in [b"a", b"b", b"c", b"d"] {
+        tx.peek(key).unwrap();
+    }
+    store.commit_blocking(ops([put("a", "2"), put("d", "2"), delete("b")])).unwrap();
+    for key in [b"a", b"b", b"c", b"d"] {
+        tx.peek(key).unwrap();
+    }
+    tx.keep_peeked();
+    let rows = tx.peeked().into_iter().map(|(key, value)| (key.into(), value)).collect();
+    assert_eq!(texts(rows), "a=1 b=1", "neither its own nor what was not there");
+}

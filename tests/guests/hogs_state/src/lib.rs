@@ -1,5 +1,5 @@
 //! Each command takes a number of bytes, lines or messages and asks for that much: `/state 100000`, `/value 2000000`,
-//! `/log 100000`, `/flood 10000`.
+//! `/log 100000`, `/flood 10000`. `/pile 100000` keeps that much more each time, until `/clear`.
 
 use botyard_sdk::prelude::*;
 
@@ -24,6 +24,23 @@ mod hogs_state {
     fn value(ctx: &mut Ctx<Hog>) -> Result<(), Error> {
         ctx.storage().plugin().set("hoard", &"x".repeat(amount(ctx)))?;
         ctx.reply("kept");
+        Ok(())
+    }
+
+    #[command("pile")]
+    fn pile(ctx: &mut Ctx<Hog>) -> Result<(), Error> {
+        let key = format!("pile-{}", ctx.event_id());
+        ctx.storage().chat().set(&key, &"x".repeat(amount(ctx)))?;
+        ctx.reply("kept");
+        Ok(())
+    }
+
+    #[command("clear")]
+    fn clear(ctx: &mut Ctx<Hog>) -> Result<(), Error> {
+        for (key, _) in ctx.storage().chat().scan::<String>("pile-", None, 100)? {
+            ctx.storage().chat().delete(&key)?;
+        }
+        ctx.reply("cleared");
         Ok(())
     }
 

@@ -77,6 +77,12 @@ async fn run_into(limit: Limit, host: &mut Host) -> Option<String> {
             assert!(told(queued.unwrap()).unwrap_err().contains("`limits.value` of [plugins.shop] in bot.toml"));
             kv::Host::set(host, kv::Scope::Plugin, "k".into(), vec![0; 200], None).unwrap()
         }
+        Limit::Stored => {
+            // The key counts too.
+            let state = fsm::State { name: "s".into(), version: 1, bytes: vec![0; 40] };
+            fsm::Host::set(host, state, None).unwrap().unwrap();
+            kv::Host::set(host, kv::Scope::Plugin, "k".into(), vec![0; 40], None).unwrap()
+        }
         Limit::Calls => {
             call(host).await.unwrap();
             call(host).await.unwrap();
@@ -104,6 +110,17 @@ async fn run_into(limit: Limit, host: &mut Host) -> Option<String> {
             fetch(host, "GET", 0).await
         }
         Limit::HttpBytesPerMinute => fetch(host, "POST", 90).await,
+        Limit::Effects => {
+            queue(host).unwrap();
+            kv::Host::set(host, kv::Scope::Plugin, "a".into(), vec![0], None).unwrap().unwrap();
+            kv::Host::set(host, kv::Scope::Plugin, "b".into(), vec![0], None).unwrap()
+        }
+        Limit::Data => {
+            // What is read counts too, and that nothing was found; there the interface has no error.
+            kv::Host::set(host, kv::Scope::Plugin, "a".into(), vec![0; 500], None).unwrap().unwrap();
+            let trap = kv::Host::get(host, kv::Scope::Plugin, "b".into()).unwrap_err();
+            Err(trap.to_string())
+        }
         Limit::Memory | Limit::Cpu | Limit::Time | Limit::BulkPerMinute | Limit::Upload | Limit::Download => {
             unreachable!("kept elsewhere")
         }
@@ -116,6 +133,7 @@ fn every_limit_names_its_line_and_is_counted() {
     let small = Limits {
         state: 100,
         value: 100,
+        stored: 120,
         calls: 2,
         calls_per_minute: 3,
         log: 400,
@@ -124,12 +142,15 @@ fn every_limit_names_its_line_and_is_counted() {
         http_calls: 2,
         http_per_minute: 1,
         http_bytes_per_minute: 150,
+        effects: 2,
+        data: 600,
         ..Limits::default()
     };
     let usual = Limits::default();
     for (limit, limits) in [
         (Limit::State, Limits { state: small.state, ..usual.clone() }),
         (Limit::Value, Limits { value: small.value, ..usual.clone() }),
+        (Limit::Stored, Limits { stored: small.stored, ..usual.clone() }),
         (Limit::Calls, Limits { calls: small.calls, ..usual.clone() }),
         (Limit::CallsPerMinute, Limits { calls_per_minute: small.calls_per_minute, ..usual.clone() }),
         (Limit::Log, Limits { log: small.log, ..usual.clone() }),
@@ -138,6 +159,8 @@ fn every_limit_names_its_line_and_is_counted() {
         (Limit::HttpCalls, Limits { http_calls: small.http_calls, ..usual.clone() }),
         (Limit::HttpPerMinute, Limits { http_per_minute: small.http_per_minute, ..usual.clone() }),
         (Limit::HttpBytesPerMinute, Limits { http_bytes: 100, http_bytes_per_minute: 150, ..usual.clone() }),
+        (Limit::Effects, Limits { effects: small.effects, ..usual.clone() }),
+        (Limit::Data, Limits { data: small.data, ..usual.clone() }),
     ] {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -198,4 +221,48 @@ async fn bytes_that_a_request_did_not_need_are_given_back() {
         // Nobody was reached, so nothing was used.
         assert!(fetch(&mut host, "GET", 0).await.unwrap_err().contains("Unreachable"));
     }
+}
+
+/// What a run wants to keep is counted against what it lets go of, and against what others want that are not done yet.
+#[tokio::test]
+async fn what_is_stored_is_bounded_for_all_runs_together() {
+    let bench = Bench::new();
+    let limits = Limits { stored: 1_000, ..Limits::default() };
+    let begin = || bench.limited(limits.clone());
+    let set = |host: &mut Host, key: &str, bytes: usize| {
+        kv::Host::set(host, kv::Scope::Plugin, key.into(), vec![0; bytes], None).unwrap().is_ok()
+    };
+    let commit = async |host: Host| {
+        let run = host.run.unwrap();
+        let mut tx = run.tx;
+        run.stored.hold(&mut tx);
+        let held = tx.take_held();
+        bench.store.commit(tx.into_commit()).await.unwrap();
+        drop(held);
+    };
+    let mut first = begin();
+    assert!(set(&mut first, "a", 600));
+    assert!(!set(&mut first, "b", 600) && set(&mut first, "a", 700) && set(&mut first, "a", 300));
+    // It has taken room for 700 meanwhile.
+    let mut second = begin();
+    assert!(!set(&mut second, "b", 300) && set(&mut second, "b", 100));
+    drop(second);
+    commit(first).await;
+    let kept = bench.store.kept(BotId(1), &PluginName::new("shop"));
+    assert!((300..400).contains(&kept), "{kept}");
+
+    let mut third = begin();
+    assert!(set(&mut third, "b", 500) && !set(&mut third, "c", 300));
+    kv::Host::delete(&mut third, kv::Scope::Plugin, "a".into()).unwrap();
+    assert!(set(&mut third, "c", 300), "what goes makes room");
+    commit(third).await;
+
+    // A limit that was lowered since: nothing is lost, and there is a way back.
+    let mut fourth = bench.limited(Limits { stored: 100, ..limits.clone() });
+    assert!(!set(&mut fourth, "b", 501) && set(&mut fourth, "b", 500) && set(&mut fourth, "b", 10));
+    drop(fourth);
+    assert!(set(&mut bench.limited(Limits { stored: 0, ..limits.clone() }), "d", 5_000), "0 lifts the limit");
+    let other = Context { limits: limits.clone(), ..context("other") };
+    let mut other = bench.host(other, NOW, Tx::new(&bench.store), Arc::new(Calls));
+    assert!(set(&mut other, "a", 900), "each plugin has its own");
 }
