@@ -45,6 +45,8 @@ mod write;
 
 pub use by_hand::{Content, InputFile};
 pub use generated::*;
+#[cfg(test)]
+pub(crate) use json::tests::value as any_json;
 pub use json::Json;
 pub use read::FromJson;
 

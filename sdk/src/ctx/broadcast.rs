@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{ChatTarget, Run, to_json};
 use crate::bindings::botyard::broadcast::broadcasts as wit;
-use crate::json::Object;
+use crate::json::{self, Object};
 use crate::keyboard::Markup;
 use crate::{CallError, host};
 
@@ -211,7 +211,7 @@ fn merged(params: &str, beside: Object) -> Result<String, CallError> {
     if beside == "{}" {
         return Ok(params.to_owned());
     }
-    let read = |text: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text);
+    let read = |text: &str| json::from_str::<serde_json::Map<String, serde_json::Value>>(text);
     let (mut all, beside) = (read(params), read(&beside));
     if let (Ok(all), Ok(beside)) = (&mut all, beside) {
         all.extend(beside);
