@@ -15,7 +15,7 @@ use std::fmt::{self, Display, Write};
 use serde::de::{DeserializeOwned, Expected, Unexpected};
 use serde::{Serialize, de, ser};
 
-pub(crate) use scan::{find, first, items, unescape};
+pub(crate) use scan::{fields, find, first, items, unescape};
 
 /// Why a value can't be read or written.
 #[derive(Debug)]
@@ -27,12 +27,20 @@ pub(crate) struct Error {
 
 impl Error {
     #[cold]
+    #[inline(never)]
     fn new(message: String) -> Self {
         Self { path: String::new(), message }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn within_item(self, at: usize) -> Self {
+        self.within(&at.to_string())
+    }
+
     /// It was in this field or item of something larger.
     #[cold]
+    #[inline(never)]
     fn within(mut self, key: &str) -> Self {
         self.path.insert_str(0, if self.path.is_empty() { ": " } else { "." });
         self.path.insert_str(0, key);

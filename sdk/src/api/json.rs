@@ -142,7 +142,7 @@ impl Json {
     }
 
     /// Gives the object this field, in place of an older one of this name. `value` must be a whole JSON value.
-    pub(super) fn put_raw(&mut self, key: &str, value: &str) {
+    pub(crate) fn put_raw(&mut self, key: &str, value: &str) {
         let mut text = String::new();
         if let Some(old) = self.find(key) {
             text.push_str(self.part(self.start..old.start));

@@ -6,6 +6,7 @@
 //! fractions are read to the last digit.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, Error as _, Expected, IntoDeserializer, MapAccess, SeqAccess,
@@ -43,6 +44,7 @@ impl<'de> Reader<'de> {
         Error::new(format!("no JSON at byte {}: expected {expected}", self.at))
     }
 
+    #[inline(never)]
     fn expect(&mut self, byte: u8, named: &str) -> Result<(), Error> {
         if self.peek() != byte {
             return Err(self.no_json(named));
@@ -134,13 +136,14 @@ impl<'de> Reader<'de> {
                     }
                     inside.reader.skip()?;
                 }
-                inside.close()
+                inside.close(close)
             }
             _ => self.number().map(drop),
         }
     }
 
     /// Past a bracket.
+    #[inline(never)]
     fn open(&mut self) -> Result<Inside<'_, 'de>, Error> {
         self.at += 1;
         self.levels = self.levels.checked_sub(1).ok_or_else(|| Error::new("nested too deeply".to_owned()))?;
@@ -150,33 +153,20 @@ impl<'de> Reader<'de> {
     fn array<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
         let mut inside = self.open()?;
         let value = visitor.visit_seq(&mut inside)?;
-        if inside.more(b']')? {
-            let met = inside.count - 1;
-            return Err(Error::new(format!("an array of {met} was expected, and there is more in it")));
-        }
-        inside.close()?;
+        inside.close(b']')?;
         Ok(value)
     }
 
     fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
         let mut inside = self.open()?;
         let value = visitor.visit_map(&mut inside)?;
-        if inside.more(b'}')? {
-            return Err(inside.reader.no_json("`}`"));
-        }
-        inside.close()?;
+        inside.close(b'}')?;
         Ok(value)
-    }
-
-    fn visit_string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
-        match self.string()? {
-            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Cow::Owned(text) => visitor.visit_string(text),
-        }
     }
 
     /// Why what is here is not what was expected.
     #[cold]
+    #[inline(never)]
     fn misfit(&mut self, expected: &dyn Expected) -> Error {
         let mut text = Cow::Borrowed("");
         let met = match self.peek() {
@@ -197,26 +187,49 @@ impl<'de> Reader<'de> {
     }
 }
 
-/// Where a kind of value is expected that begins with one of these bytes.
-macro_rules! one {
-    ($self:ident, $visitor:ident, $first:pat => $read:expr) => {
-        match $self.peek() {
-            $first => $read,
-            _ => Err($self.misfit(&$visitor)),
+/// What is read alike for every type stands in functions of its own, of which there is one each.
+impl<'de> Reader<'de> {
+    /// Fails unless the value begins with one of these bytes.
+    fn one_of(&mut self, first: &[u8], expected: &dyn Expected) -> Result<u8, Error> {
+        let met = self.peek();
+        if first.contains(&met) { Ok(met) } else { Err(self.misfit(expected)) }
+    }
+
+    /// A number that fits.
+    #[inline(never)]
+    fn whole<T: FromStr>(&mut self, expected: &dyn Expected) -> Result<T, Error> {
+        self.one_of(b"-0123456789", expected)?;
+        let number = self.number()?.0;
+        number.parse().map_err(|_| Error::invalid_type(Unexpected::Other(number), expected))
+    }
+
+    #[inline(never)]
+    fn text(&mut self, expected: &dyn Expected) -> Result<Cow<'de, str>, Error> {
+        self.one_of(b"\"", expected)?;
+        self.string()
+    }
+
+    /// The name of an enum's variant, and whether it holds something.
+    #[inline(never)]
+    fn variant(&mut self, expected: &dyn Expected) -> Result<(Cow<'de, str>, bool), Error> {
+        let nested = self.one_of(b"\"{", expected)? == b'{';
+        if nested {
+            self.open()?;
+            self.peek();
         }
-    };
+        let name = self.string()?;
+        if nested {
+            self.expect(b':', "`:`")?;
+        }
+        Ok((name, nested))
+    }
 }
 
 macro_rules! whole_numbers {
     ($($method:ident($type:ty) => $visit:ident),*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            one!(self, visitor, b'-' | b'0'..=b'9' => {
-                let number = self.number()?.0;
-                match number.parse::<$type>() {
-                    Ok(number) => visitor.$visit(number),
-                    Err(_) => Err(Error::invalid_type(Unexpected::Other(number), &visitor)),
-                }
-            })
+            let number = self.whole::<$type>(&visitor)?;
+            visitor.$visit(number)
         })*
     };
 }
@@ -228,7 +241,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         match self.peek() {
             b'n' => self.word("null").and_then(|()| visitor.visit_unit()),
             b't' | b'f' => self.truth().and_then(|truth| visitor.visit_bool(truth)),
-            b'"' => self.visit_string(visitor),
+            b'"' => self.deserialize_str(visitor),
             b'[' => self.array(visitor),
             b'{' => self.object(visitor),
             _ => {
@@ -254,14 +267,14 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        one!(self, visitor, b'-' | b'0'..=b'9' => {
-            let number = self.number()?.0;
-            visitor.visit_f64(self.fraction(number)?)
-        })
+        self.one_of(b"-0123456789", &visitor)?;
+        let number = self.number()?.0;
+        visitor.visit_f64(self.fraction(number)?)
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        one!(self, visitor, b't' | b'f' => self.truth().and_then(|truth| visitor.visit_bool(truth)))
+        self.one_of(b"tf", &visitor)?;
+        visitor.visit_bool(self.truth()?)
     }
 
     fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -269,7 +282,10 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        one!(self, visitor, b'"' => self.visit_string(visitor))
+        match self.text(&visitor)? {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -277,7 +293,8 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        one!(self, visitor, b'[' | b'"' => self.deserialize_any(visitor))
+        self.one_of(b"[\"", &visitor)?;
+        self.deserialize_any(visitor)
     }
 
     fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -301,7 +318,8 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        one!(self, visitor, b'[' => self.array(visitor))
+        self.one_of(b"[", &visitor)?;
+        self.array(visitor)
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _length: usize, visitor: V) -> Result<V::Value, Error> {
@@ -318,7 +336,8 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        one!(self, visitor, b'{' => self.object(visitor))
+        self.one_of(b"{", &visitor)?;
+        self.object(visitor)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -336,23 +355,13 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        one!(self, visitor, b'"' | b'{' => {
-            let nested = self.peek() == b'{';
-            if nested {
-                self.open()?;
-                self.peek();
-            }
-            let name = self.string()?;
-            if nested {
-                self.expect(b':', "`:`")?;
-            }
-            let value = visitor.visit_enum(Variant { reader: &mut *self, name, nested })?;
-            if nested {
-                self.expect(b'}', "`}`")?;
-                self.levels += 1;
-            }
-            Ok(value)
-        })
+        let (name, nested) = self.variant(&visitor)?;
+        let value = visitor.visit_enum(Variant { reader: &mut *self, name, nested })?;
+        if nested {
+            self.expect(b'}', "`}`")?;
+            self.levels += 1;
+        }
+        Ok(value)
     }
 
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -375,6 +384,7 @@ struct Inside<'r, 'de> {
 
 impl Inside<'_, '_> {
     /// Steps before the next one.
+    #[inline(never)]
     fn more(&mut self, close: u8) -> Result<bool, Error> {
         let next = self.reader.peek();
         if next == close {
@@ -388,12 +398,18 @@ impl Inside<'_, '_> {
         Ok(true)
     }
 
+    #[inline(never)]
     fn key(&mut self) -> Result<(), Error> {
         self.key = self.reader.string()?;
         self.reader.expect(b':', "`:`")
     }
 
-    fn close(self) -> Result<(), Error> {
+    #[inline(never)]
+    fn close(mut self, close: u8) -> Result<(), Error> {
+        if self.more(close)? {
+            let met = self.count - 1;
+            return Err(Error::new(format!("{met} values were expected, and there are more")));
+        }
         self.reader.at += 1;
         self.reader.levels += 1;
         Ok(())
@@ -407,7 +423,7 @@ impl<'de> SeqAccess<'de> for &mut Inside<'_, 'de> {
         if !self.more(b']')? {
             return Ok(None);
         }
-        seed.deserialize(&mut *self.reader).map(Some).map_err(|error| error.within(&(self.count - 1).to_string()))
+        seed.deserialize(&mut *self.reader).map(Some).map_err(|error| error.within_item(self.count - 1))
     }
 }
 

@@ -11,22 +11,22 @@ pub(crate) fn first(text: &str) -> Range<usize> {
 
 /// The value of an object's field.
 pub(crate) fn find(object: &str, key: &str) -> Option<Range<usize>> {
+    fields(object).find(|(name, _)| *name == key).map(|(_, value)| value)
+}
+
+/// The fields of an object, until something is no JSON. Telegram's names have nothing to escape, so the text between the
+/// quotes is the name.
+pub(crate) fn fields(object: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     let bytes = object.as_bytes();
-    let mut at = inside(bytes, b'{')?;
-    loop {
-        let name = at..string_end(bytes, at)?;
-        at = skip_blank(bytes, name.end);
-        if bytes.get(at) != Some(&b':') {
-            return None;
-        }
-        at = skip_blank(bytes, at + 1);
-        let value = at..value_end(bytes, at)?;
-        // Telegram's names have nothing to escape, so the raw bytes are the name.
-        if bytes.get(name.start + 1..name.end - 1) == Some(key.as_bytes()) {
-            return Some(value);
-        }
-        at = next(bytes, value.end)?;
-    }
+    let mut at = inside(bytes, b'{');
+    std::iter::from_fn(move || {
+        let name = at?..string_end(bytes, at?)?;
+        let colon = skip_blank(bytes, name.end);
+        let start = (bytes.get(colon) == Some(&b':')).then(|| skip_blank(bytes, colon + 1))?;
+        let value = start..value_end(bytes, start)?;
+        at = next(bytes, value.end);
+        Some((object.get(name.start + 1..name.end - 1)?, value))
+    })
 }
 
 /// The items of an array; none where it is something else.

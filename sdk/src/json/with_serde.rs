@@ -147,7 +147,7 @@ fn errors_name_the_field() {
         (error::<BTreeMap<i16, bool>>(r#"{"a":true}"#), r#"invalid type: "a", expected i16"#),
         (error::<Colour>(r#""Green""#), "unknown variant `Green`, expected `Red` or `Blue`"),
         (error::<Shape>(r#""One""#), "this variant holds something, which is missing"),
-        (error::<(u8, u8)>("[1,2,3]"), "an array of 2 was expected, and there is more in it"),
+        (error::<(u8, u8)>("[1,2,3]"), "2 values were expected, and there are more"),
         (error::<f64>("1e999"), "the number 1e999 is out of range"),
         (error::<Value>("<html>"), "no JSON at byte 0: expected a number"),
     ] {
