@@ -172,7 +172,9 @@ impl Scope {
 }
 
 fn write_json<T: Serialize + ?Sized>(key: &str, value: &T) -> Result<Vec<u8>, Error> {
-    json::to_string(value).map(String::into_bytes).map_err(|error| Error::permanent(format!("`{key}` can't be written as JSON: {error}")))
+    json::to_string(value)
+        .map(String::into_bytes)
+        .map_err(|error| Error::permanent(format!("`{key}` can't be written as JSON: {error}")))
 }
 
 fn read<T: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<T, Error> {

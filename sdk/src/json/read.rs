@@ -538,11 +538,7 @@ impl<'de> VariantAccess<'de> for Held<'_, 'de> {
         self.some()?.deserialize_seq(visitor)
     }
 
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
+    fn struct_variant<V: Visitor<'de>>(self, _fields: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
         self.some()?.deserialize_map(visitor)
     }
 }

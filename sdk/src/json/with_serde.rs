@@ -72,7 +72,11 @@ fn shape() -> impl Strategy<Value = Shape> {
         Just(Shape::Nothing),
         any::<i8>().prop_map(Shape::One),
         (any::<u64>(), text).prop_map(|(a, b)| Shape::Two(a, b)),
-        (proptest::option::of(place), any::<char>(), proptest::collection::btree_map(any::<i16>(), any::<bool>(), 0..3))
+        (
+            proptest::option::of(place),
+            any::<char>(),
+            proptest::collection::btree_map(any::<i16>(), any::<bool>(), 0..3)
+        )
             .prop_map(|(at, letter, rest)| Shape::Named { at, letter, rest }),
         proptest::collection::btree_map(colour, proptest::collection::vec(any::<u16>(), 0..3), 0..3)
             .prop_map(|map| Shape::Wrapped(Wrapped(map))),
