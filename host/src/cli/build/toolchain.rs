@@ -182,13 +182,13 @@ mod tests {
     #[test]
     fn debians_compiler_builds_the_standard_library_itself() {
         let debian = Toolchain::Debian { linker: "/usr/bin/wasm-ld".into() };
-        let command = debian.build(Path::new("."));
+        let command = debian.build(Path::new("."), true);
         assert_eq!(command.get_program(), DEBIAN_CARGO);
         assert!(command.get_args().any(|arg| arg == "-Zbuild-std=std,panic_abort"));
         let variable = |name: &str| command.get_envs().find(|(key, _)| *key == name).and_then(|(_, value)| value);
         assert_eq!(variable("RUSTC"), Some(DEBIAN_RUSTC.as_ref()));
         assert_eq!(variable(LINKER), Some("/usr/bin/wasm-ld".as_ref()));
-        let current = Toolchain::Current.build(Path::new("."));
+        let current = Toolchain::Current.build(Path::new("."), false);
         assert!(current.get_args().all(|arg| arg != "-Zbuild-std=std,panic_abort"));
     }
 }
