@@ -183,7 +183,7 @@ fn doors_are_shown_and_polls_are_answered() {
             page.until("!document.getElementById('dialog').open");
         }
         // A headless browser has a clipboard or not: either way the text is there to see.
-        page.clicks("#log", "Code ⧉");
+        page.clicks("#log", "Code ❐");
         page.until(
             "[...document.querySelectorAll('.toast, #dialog[open]')].some((e) => e.innerText.includes('TEA-42'))",
         );

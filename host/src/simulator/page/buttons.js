@@ -72,7 +72,7 @@ export function leadsOut(item, doings) {
   const key = (sign, title, work) => button(`${item.text} ${sign}`, () => attempt(async () => work()), { title });
   if (item.login_url) return key("⇥", "logs in at a site", () => login(item));
   if (item.web_app) return key("▣", "opens a mini app", () => app(item.text, item.web_app.url));
-  if (item.copy_text) return key("⧉", "copies a text", () => copy(item));
+  if (item.copy_text) return key("❐", "copies a text", () => copy(item));
   const here = item.switch_inline_query_current_chat;
   if (here !== undefined) return key("@", "types an inline query here", () => doings.type(`@${state.bot.username} ${here}`));
   const query = item.switch_inline_query ?? item.switch_inline_query_chosen_chat?.query;
