@@ -184,7 +184,6 @@ impl<S: Dialog> Ctx<S> {
 
 #[cfg(test)]
 mod tests {
-    use crate as botyard_sdk;
     use crate::prelude::*;
     use crate::test::Bot;
 

@@ -138,7 +138,9 @@ impl Json {
     }
 
     pub(super) fn put_float(&mut self, key: &str, value: f64) {
-        self.put_value(key, &value);
+        let written = json::to_string(&value).unwrap_or_else(|_| "null".to_owned());
+        // A whole one is written as such.
+        self.put_raw(key, written.strip_suffix(".0").unwrap_or(&written));
     }
 
     /// Gives the object this field, in place of an older one of this name. `value` must be a whole JSON value.
