@@ -46,6 +46,8 @@ mod write;
 pub use by_hand::{Content, InputFile};
 pub use generated::*;
 pub use json::Json;
+#[cfg(test)]
+pub(crate) use json::tests::value as any_json;
 pub use read::FromJson;
 
 /// A method of the Bot API with its parameters.

@@ -24,8 +24,7 @@ use crate::api::Json;
 use crate::bindings::botyard::telegram::bot_api::Options;
 use crate::bindings::botyard::types::types::Invocation;
 use crate::format::{self, IntoText};
-use crate::json::Object;
-use crate::update::member;
+use crate::json::{self, Object};
 use crate::{
     CallError, CallbackData, Error, Event, Handled, NoState, OldState, State, Update, User, Value, host, state,
 };
@@ -281,7 +280,7 @@ impl Run {
     /// ```
     #[must_use]
     pub fn update(&self) -> Value {
-        serde_json::from_str(self.raw()).unwrap_or_default()
+        json::from_str(self.raw()).unwrap_or_default()
     }
 
     /// The update's own object (its `message`, its `callback_query`, …) as a type of yours, which names only the
@@ -306,7 +305,7 @@ impl Run {
     /// ```
     #[must_use]
     pub fn part<T: DeserializeOwned>(&self) -> Option<T> {
-        member(self.raw(), self.update_parts().map_or(self.kind(), |update| &update.kind))
+        self.object()?.parse()
     }
 
     /// The update's own object, read where it lies.
@@ -474,7 +473,7 @@ impl Run {
     /// See [`CallError`].
     pub fn call(&self, method: &str, params: impl Serialize) -> Result<Value, CallError> {
         let answer = host::call(method, &to_json(&params)?)?;
-        serde_json::from_str(&answer).map_err(|error| CallError::UnknownOutcome(error.to_string()))
+        json::from_str(&answer).map_err(|error| CallError::UnknownOutcome(error.to_string()))
     }
 
     /// Queues a call of any method, to be made once the run has committed.
@@ -519,11 +518,12 @@ impl Run {
 }
 
 fn to_json(params: &impl Serialize) -> Result<String, CallError> {
-    serde_json::to_string(params).map_err(|error| CallError::Invalid(error.to_string()))
+    json::to_string(params).map_err(|error| CallError::Invalid(error.to_string()))
 }
 
 fn payload_bytes(name: &str, payload: &impl Serialize) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(payload)
+    json::to_string(payload)
+        .map(String::into_bytes)
         .map_err(|error| Error::permanent(format!("the payload of `{name}` can't be written: {error}")))
 }
 

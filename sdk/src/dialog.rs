@@ -103,12 +103,20 @@ impl Question {
     }
 
     fn ask(mut self, run: &Run) {
-        let markup = self.markup.take();
-        let message = run.show(self);
-        match markup {
-            None => {}
-            Some(Ok(json)) => drop(message.markup(&json)),
+        match self.markup.take() {
+            None => drop(run.show(self)),
+            Some(Ok(json)) => drop(run.show(self).markup(&json)),
             Some(Err(error)) => run.fail(error),
+        }
+    }
+}
+
+/// One that can't be asked: the run fails.
+impl<Q: Into<Self>> From<Result<Q, Error>> for Question {
+    fn from(question: Result<Q, Error>) -> Self {
+        match question {
+            Ok(question) => question.into(),
+            Err(error) => Self { text: String::new(), entities: None, markup: Some(Err(error)) },
         }
     }
 }
@@ -171,5 +179,40 @@ impl<S: Dialog> Ctx<S> {
 
     fn is_open(&self) -> bool {
         self.state().name() != S::default().name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::test::Bot;
+
+    #[plugin]
+    mod form {
+        #[derive(State, Serialize, Deserialize, Default)]
+        enum Form {
+            #[default]
+            Idle,
+            Asked,
+        }
+
+        impl Dialog for Form {
+            fn question(&self, run: &Run) -> Question {
+                run.storage().plugin().get::<i64>("question").map(|n| format!("Question {n:?}?")).into()
+            }
+        }
+
+        #[command("begin")]
+        fn begin(ctx: &mut Ctx<Form>) -> Result<Handled, Error> {
+            ctx.storage().plugin().set("question", ctx.text().trim_start_matches("/begin "))?;
+            Ok(ctx.step(Form::Asked))
+        }
+    }
+
+    #[test]
+    fn a_question_that_cannot_be_asked_fails_the_run() {
+        let asked = Bot::<form::Plugin>::new().text("/begin x");
+        assert!(asked.calls.is_empty());
+        assert!(asked.result.unwrap_err().to_string().starts_with("the value `question` can't be read"));
     }
 }

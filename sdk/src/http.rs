@@ -41,7 +41,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::botyard::http::client as wit;
-use crate::{Error, host};
+use crate::{Error, host, json};
 
 /// A request under construction.
 #[derive(Debug, Clone)]
@@ -121,8 +121,8 @@ impl Request {
 
     /// Gives it a JSON body.
     pub fn json(mut self, body: &impl Serialize) -> Self {
-        match serde_json::to_vec(body) {
-            Ok(body) => self.inner.body = body,
+        match json::to_string(body) {
+            Ok(body) => self.inner.body = body.into_bytes(),
             Err(error) => self.problem = Some(format!("the body can't be written as JSON: {error}")),
         }
         self.header("Content-Type", "application/json")
@@ -211,7 +211,7 @@ impl Response {
     /// # Errors
     /// Permanently, when it is no `T`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_slice(&self.body)
+        json::from_slice(&self.body)
             .map_err(|error| Error::permanent(format!("the answer (status {}) can't be read: {error}", self.status)))
     }
 

@@ -13,31 +13,44 @@ use crate::bindings::botyard::i18n::languages::Whose;
 use crate::format::{Marked, ParseMode};
 use crate::{Ctx, Error, Run, State, host};
 
-/// The value of an argument: a text or a number (of which catalogs can take the plural). The flag: it is markup already.
+/// The value of an argument: a text or a number (of which catalogs can take the plural).
 #[derive(Debug, Clone)]
-pub struct Argument(Wire, bool);
+pub struct Argument {
+    wire: Wire,
+    /// A fraction as a text. It is written where it is made: what writes fractions is large, and so gets into no plugin
+    /// that has none.
+    fraction: String,
+    /// It is markup already.
+    marked: bool,
+}
+
+impl From<Wire> for Argument {
+    fn from(wire: Wire) -> Self {
+        Self { wire, fraction: String::new(), marked: false }
+    }
+}
 
 impl From<&str> for Argument {
     fn from(text: &str) -> Self {
-        Self(Wire::Text(text.to_owned()), false)
+        Wire::Text(text.to_owned()).into()
     }
 }
 
 impl From<String> for Argument {
     fn from(text: String) -> Self {
-        Self(Wire::Text(text), false)
+        Wire::Text(text).into()
     }
 }
 
 impl From<&String> for Argument {
     fn from(text: &String) -> Self {
-        Self(Wire::Text(text.clone()), false)
+        Wire::Text(text.clone()).into()
     }
 }
 
 impl From<f64> for Argument {
     fn from(number: f64) -> Self {
-        Self(Wire::Number(number), false)
+        Self { fraction: number.to_string(), ..Wire::Number(number).into() }
     }
 }
 
@@ -58,13 +71,13 @@ macro_rules! integers {
     ($($lossless:ty),* ; $($wide:ty),*) => {
         $(impl From<$lossless> for Argument {
             fn from(number: $lossless) -> Self {
-                Self(Wire::Integer(i64::from(number)), false)
+                Wire::Integer(i64::from(number)).into()
             }
         })*
         $(impl From<$wide> for Argument {
             fn from(number: $wide) -> Self {
                 // Beyond 63 bits a catalog can't count any more, but the digits are still right.
-                Self(i64::try_from(number).map_or_else(|_| Wire::Text(number.to_string()), Wire::Integer), false)
+                i64::try_from(number).map_or_else(|_| Wire::Text(number.to_string()), Wire::Integer).into()
             }
         })*
     };
@@ -75,9 +88,18 @@ integers!(i8, i16, i32, i64, u8, u16, u32; u64, usize, isize);
 impl Argument {
     /// The text of one that is markup already.
     fn as_given(&self) -> Option<&str> {
-        match self {
-            Self(Wire::Text(text), true) => Some(text),
+        match &self.wire {
+            Wire::Text(text) if self.marked => Some(text),
             _ => None,
+        }
+    }
+
+    /// As a text, for want of a catalog.
+    fn shown(&self) -> Cow<'_, str> {
+        match &self.wire {
+            Wire::Text(text) => text.into(),
+            Wire::Integer(number) => number.to_string().into(),
+            Wire::Number(_) => (&self.fraction).into(),
         }
     }
 }
@@ -85,7 +107,7 @@ impl Argument {
 /// Markup of one's own, a link say, in a text with markup. Never what somebody else wrote.
 impl From<Marked> for Argument {
     fn from(text: Marked) -> Self {
-        Self(Wire::Text(text.into_string()), true)
+        Self { marked: true, ..Wire::Text(text.into_string()).into() }
     }
 }
 
@@ -263,12 +285,16 @@ impl MarkupSpeaker<'_> {
             .iter()
             .enumerate()
             .map(|(at, (name, argument))| {
-                let value = if argument.as_given().is_some() { Wire::Text(given(at)) } else { argument.0.clone() };
+                let value = if argument.as_given().is_some() { Wire::Text(given(at)) } else { argument.wire.clone() };
                 ((*name).to_owned(), value)
             })
             .collect();
         let text = host::translate_markup(&self.locale, key, &wire, markup);
-        let mut text = text.unwrap_or_else(|| fill_in(fallback, &wire, |text| self.mode.escape(text)));
+        let shown = |argument: &Argument| match argument.as_given() {
+            Some(markup) => markup.to_owned(),
+            None => self.mode.escape(&argument.shown()),
+        };
+        let mut text = text.unwrap_or_else(|| fill_in(fallback, args, &shown));
         for (at, (_, argument)) in args.iter().enumerate() {
             if let Some(markup) = argument.as_given() {
                 text = text.replace(&given(at), markup);
@@ -279,22 +305,22 @@ impl MarkupSpeaker<'_> {
 }
 
 fn plain(locale: &str, key: &str, args: &[(&str, Argument)], fallback: &str) -> String {
-    let wire: Vec<(String, Wire)> = args.iter().map(|(name, value)| ((*name).to_owned(), value.0.clone())).collect();
-    host::translate(locale, key, &wire).unwrap_or_else(|| fill_in(fallback, &wire, str::to_owned))
+    let wire: Vec<(String, Wire)> = args.iter().map(|(name, value)| ((*name).to_owned(), value.wire.clone())).collect();
+    host::translate(locale, key, &wire).unwrap_or_else(|| fill_in(fallback, args, &|value| value.shown().into_owned()))
 }
 
 /// Puts the arguments in place of `{$name}` and `{ $name }`; what names no argument stays as it is.
-fn fill_in(text: &str, args: &[(String, Wire)], escape: impl Fn(&str) -> String) -> String {
+fn fill_in(text: &str, args: &[(&str, Argument)], shown: &dyn Fn(&Argument) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         out.push_str(before);
         let known = after.split_once('}').and_then(|(name, behind)| {
             let name = name.trim().strip_prefix('$')?;
-            args.iter().find(|(known, _)| known == name).map(|(_, value)| (value, behind))
+            args.iter().find(|(known, _)| *known == name).map(|(_, value)| (value, behind))
         });
         if let Some((value, behind)) = known {
-            out.push_str(&escape(&shown(value)));
+            out.push_str(&shown(value));
             rest = behind;
         } else {
             out.push('{');
@@ -305,21 +331,13 @@ fn fill_in(text: &str, args: &[(String, Wire)], escape: impl Fn(&str) -> String)
     out
 }
 
-fn shown(value: &Wire) -> Cow<'_, str> {
-    match value {
-        Wire::Text(text) => text.into(),
-        Wire::Integer(number) => number.to_string().into(),
-        Wire::Number(number) => number.to_string().into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn fallbacks_take_their_arguments() {
-        let args = [("name".to_owned(), Wire::Text("{$n} 👩".into())), ("n".to_owned(), Wire::Integer(-3))];
+        let args = [("name", "{$n} 👩".into()), ("n", (-3).into()), ("half", 0.5.into())];
         for (text, expected) in [
             ("", ""),
             ("plain", "plain"),
@@ -327,8 +345,9 @@ mod tests {
             ("{ $n }{$n}", "-3-3"),
             ("{$other} {n} {$n", "{$other} {n} {$n"),
             ("{{$n}}", "{-3}"),
+            ("{$half}", "0.5"),
         ] {
-            assert_eq!(fill_in(text, &args, str::to_owned), expected, "{text}");
+            assert_eq!(fill_in(text, &args, &|value| value.shown().into_owned()), expected, "{text}");
         }
     }
 }

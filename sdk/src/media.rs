@@ -15,7 +15,7 @@
 
 use serde::Serialize;
 
-use crate::json::{Object, push_text};
+use crate::json::{self, Object, push_text};
 use crate::{Error, File};
 
 /// One file as a message, made by [`photo`], [`document`] and their like.
@@ -130,7 +130,7 @@ impl Media {
     /// ```
     #[must_use]
     pub fn set(self, name: &str, value: impl Serialize) -> Self {
-        let json = serde_json::to_string(&value).map_err(Into::into);
+        let json = json::to_string(&value).map_err(Into::into);
         self.field(name, json)
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::botyard::types::types::State as Stored;
-use crate::{Error, host};
+use crate::{Error, host, json};
 
 /// The states a conversation can be in. Derive it, together with serde's traits and `Default`; the variant marked
 /// `#[default]` means that there is no conversation, and is what [`Ctx::exit`](crate::Ctx::exit) goes back to.
@@ -120,7 +120,7 @@ impl OldState {
     /// # Errors
     /// Permanently, when the value is not one of `T`.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_slice(&self.bytes).map_err(|error| unreadable(&self.name, self.version, &error.to_string()))
+        json::from_slice(&self.bytes).map_err(|error| unreadable(&self.name, self.version, &error.to_string()))
     }
 }
 
@@ -132,9 +132,9 @@ impl From<Stored> for OldState {
 
 pub(crate) fn encode<S: State>(state: &S) -> Result<Stored, Error> {
     let name = state.name();
-    let bytes = serde_json::to_vec(state)
+    let text = json::to_string(state)
         .map_err(|error| Error::permanent(format!("the state `{name}` can't be written as JSON: {error}")))?;
-    Ok(Stored { name: name.to_owned(), version: S::VERSION, bytes })
+    Ok(Stored { name: name.to_owned(), version: S::VERSION, bytes: text.into_bytes() })
 }
 
 /// The state of this run's conversation; the default one where there is none.

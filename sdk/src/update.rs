@@ -1,9 +1,6 @@
-//! Reading parts of an update's JSON without building the whole of it.
-
-use std::fmt;
+//! Who caused an event.
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::api::{self, Json};
 
@@ -51,46 +48,8 @@ impl User {
     }
 }
 
-/// The value under `key` of the object `json`, skipping everything else.
-pub(crate) fn member<'de, T: Deserialize<'de>>(json: &'de str, key: &str) -> Option<T> {
-    let mut deserializer = serde_json::Deserializer::from_str(json);
-    Member(key, std::marker::PhantomData).deserialize(&mut deserializer).ok()?
-}
-
-struct Member<'k, T>(&'k str, std::marker::PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for Member<'_, T> {
-    type Value = Option<T>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Member<'_, T> {
-    type Value = Option<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an update")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
-            if key == self.0 {
-                found = Some(map.next_value()?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     #[test]
@@ -99,12 +58,5 @@ mod tests {
         assert_eq!(User::of(&Json::from(message).get("message").unwrap()).first_name, "A\"🙂");
         let poll = r#"{"update_id":1,"poll_answer":{"poll_id":"2","user":{"id":8,"first_name":"B"},"option_ids":[]}}"#;
         assert_eq!(User::of(&Json::from(poll).get("poll_answer").unwrap()).id, 8);
-    }
-
-    #[test]
-    fn absent_or_broken_is_none() {
-        for json in ["", "[]", "{", r#"{"message":3}"#, r#"{"other":{"from":{"id":7}}}"#] {
-            assert!(member::<BTreeMap<String, u8>>(json, "message").is_none(), "{json}");
-        }
     }
 }

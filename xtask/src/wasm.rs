@@ -69,6 +69,9 @@ impl Toolchain {
         command.args(["build", "--target", TARGET]);
         // They would replace the flags in .cargo/config.toml, which bound a guest's stack.
         command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+        // Beside them: makes a guest a twelfth smaller. Not in that file, since the linker refuses it to profiles that keep
+        // debug information.
+        command.args(["--config", r#"target.wasm32-unknown-unknown.rustflags=["-Clink-arg=--compress-relocations"]"#]);
         if let Self::Debian { linker } = self {
             command
                 .arg("-Zbuild-std=std,panic_abort")

@@ -11,6 +11,7 @@ use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 
 use super::api::{Answer, Api, Refusal, Shared};
+use super::plugins::is_known;
 use crate::operate::{
     Audience, Begun, Broadcast, Change, Draft, MissedPage, Outcome, Problem, Selection, UnknownCall, UnknownList,
 };
@@ -82,7 +83,11 @@ async fn list(api: Api, Query(listing): Query<Listing>) -> Answer<Vec<Broadcast>
 }
 
 async fn draft(api: Api, draft: Result<Json<Draft>, JsonRejection>) -> Answer<Begun> {
-    Ok(Json(api.operator.draft(&draft?.0).await?))
+    let draft = draft?.0;
+    if let Some(plugin) = draft.buttons_of.as_deref().filter(|plugin| !plugin.is_empty()) {
+        is_known(&api, plugin).await?;
+    }
+    Ok(Json(api.operator.draft(&draft).await?))
 }
 
 async fn show(api: Api, Path(id): Path<u64>) -> Answer<Broadcast> {

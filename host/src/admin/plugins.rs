@@ -145,6 +145,15 @@ pub(super) async fn list(api: Api) -> Answer<Vec<PluginStatus>> {
     ask(&api.orders, Order::List(answer), answered).await.map(Json)
 }
 
+/// Refuses a name that no plugin has.
+pub(super) async fn is_known(api: &Api, name: &str) -> Result<(), Refusal> {
+    let (answer, answered) = oneshot::channel();
+    let known = ask(&api.orders, Order::List(answer), answered).await?;
+    let known: Vec<_> = known.iter().map(|plugin| PluginName::new(&plugin.name)).collect();
+    let name = PluginName::new(name);
+    if known.contains(&name) { Ok(()) } else { Err(OrderError::Unknown { name, known }.into()) }
+}
+
 pub(super) async fn versions(api: Api, Path(plugin): Path<String>) -> Answer<Vec<KeptVersion>> {
     let (answer, answered) = oneshot::channel();
     let order = Order::Versions { plugin: PluginName::new(&plugin), answer };

@@ -17,6 +17,7 @@ use super::hand::{self, Hand};
 use super::table::clean;
 use super::{BotConfig, say, tell};
 use crate::config::{Config, LoadOptions};
+use crate::domain::PluginName;
 use crate::operate::{Broadcast as Status, Change, Draft, Missed};
 use crate::store::rows::broadcast::State;
 
@@ -130,6 +131,9 @@ struct What {
     /// A name to know it by
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     name: String,
+    /// The plugin whose buttons are on it, if any with callback data are: it is given their presses
+    #[arg(long, value_name = "PLUGIN")]
+    buttons_of: Option<String>,
     /// Send again what may or may not have arrived: rather twice than never
     #[arg(long)]
     at_least_once: bool,
@@ -155,7 +159,7 @@ impl Broadcast {
             (None, Some(path)) => Some(recipients::read(path)?),
             _ => None,
         };
-        let draft = if self.action.is_none() { Some(self.what.draft()?) } else { None };
+        let draft = if self.action.is_none() { Some(self.what.draft(&config)?) } else { None };
         hand::block_on(async {
             let hand = Hand::on(&config, self.simulator).await?;
             let done = match (self.action, draft) {
@@ -170,7 +174,15 @@ impl Broadcast {
 }
 
 impl What {
-    fn draft(&self) -> anyhow::Result<Draft> {
+    fn draft(&self, config: &Config) -> anyhow::Result<Draft> {
+        if let Some(name) =
+            self.buttons_of.as_deref().filter(|name| !config.plugins.contains_key(&PluginName::new(name)))
+        {
+            let known = config.plugins.keys().map(|name| name.to_string()).collect::<Vec<_>>().join(", ");
+            return Err(
+                WrongArgument(format!("there is no plugin `{name}` in the configuration; there are: {known}")).into()
+            );
+        }
         let params = self.params.as_deref().unwrap_or("{}");
         let params = serde_json::from_str::<Map<String, Json>>(params)
             .map_err(|error| WrongArgument(format!("--params is not a JSON object: {error}")))?;
@@ -200,6 +212,8 @@ impl What {
             known_chats: self.all_chats,
             at_least_once: self.at_least_once,
             max_stars: self.max_stars,
+            // Where presses are given to plugins without a seal, buttons can be nobody's.
+            buttons_of: self.buttons_of.clone().or(config.dispatch.unsealed_buttons.then(String::new)),
         };
         draft.check().map_err(WrongArgument)?;
         Ok(draft)

@@ -52,6 +52,8 @@ pub(super) struct Package {
     pub(super) target: PathBuf,
     id: String,
     profile: &'static str,
+    /// The profile strips debug information.
+    strips: bool,
 }
 
 impl Package {
@@ -79,11 +81,13 @@ impl Package {
             return Err(WrongArgument(message).into());
         }
         let workspace = Path::new(metadata["workspace_root"].as_str().unwrap_or_default()).join("Cargo.toml");
+        let (profile, strips) = profile(&workspace);
         Ok(Self {
             name: text(&package["name"])?,
             target: text(&metadata["target_directory"])?.into(),
             id: text(&package["id"])?,
-            profile: profile(&workspace),
+            profile,
+            strips,
         })
     }
 
@@ -99,7 +103,7 @@ impl Package {
         let profile = self.profile.to_uppercase();
         let settings = [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("INCREMENTAL", "true")];
         let settings = settings.map(|(key, value)| (format!("CARGO_PROFILE_{profile}_{key}"), value));
-        let mut cargo = toolchain.build(folder);
+        let mut cargo = toolchain.build(folder, self.strips);
         cargo.envs(settings);
         let note = self.hush(&mut cargo, "fast");
         let built = self.build(&mut cargo)?;
@@ -116,7 +120,7 @@ impl Package {
         out: &Path,
         quietly: bool,
     ) -> anyhow::Result<Summary> {
-        let mut cargo = toolchain.build(folder);
+        let mut cargo = toolchain.build(folder, self.strips);
         let note = quietly.then(|| self.hush(&mut cargo, "whole"));
         let built = self.build(&mut cargo)?;
         if let Some(note) = note {
@@ -180,12 +184,14 @@ fn is_cdylib(target: &Json) -> bool {
     target["crate_types"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "cdylib"))
 }
 
-pub(super) fn profile(workspace: &Path) -> &'static str {
+/// The profile to build with, and whether it says that debug information is stripped.
+pub(super) fn profile(workspace: &Path) -> (&'static str, bool) {
     let manifest = fs::read_to_string(workspace).ok().and_then(|text| text.parse::<toml::Table>().ok());
-    let has_profile = manifest.is_some_and(|manifest| {
-        manifest.get("profile").and_then(|profiles| profiles.get("plugin")).is_some_and(toml::Value::is_table)
-    });
-    if has_profile { "plugin" } else { "release" }
+    let profiles = manifest.as_ref().and_then(|manifest| manifest.get("profile"));
+    let named = |name| profiles.and_then(|profiles| profiles.get(name)).and_then(toml::Value::as_table);
+    let name = if named("plugin").is_some() { "plugin" } else { "release" };
+    let strip = named(name).and_then(|profile| profile.get("strip"));
+    (name, strip.is_some_and(|strip| strip.as_bool().unwrap_or(strip.as_str() != Some("none"))))
 }
 
 pub(super) fn replace(built: &Path, out: &Path) -> anyhow::Result<()> {
@@ -208,8 +214,13 @@ mod tests {
     #[test]
     fn the_first_build_with_some_settings_is_told_and_no_other() {
         let target = tempfile::tempdir().unwrap();
-        let package =
-            Package { name: "tea".to_owned(), target: target.path().into(), id: "tea".to_owned(), profile: "release" };
+        let package = Package {
+            name: "tea".to_owned(),
+            target: target.path().into(),
+            id: "tea".to_owned(),
+            profile: "release",
+            strips: true,
+        };
         let is_quiet = |settings: &str| {
             let mut cargo = Command::new("cargo");
             let note = package.hush(&mut cargo, settings);

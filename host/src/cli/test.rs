@@ -1,6 +1,7 @@
 //! `botyard test`: plays conversation scripts with the real host, on a simulated Telegram.
 
 mod compare;
+mod known;
 mod play;
 mod script;
 mod stage;
@@ -134,8 +135,10 @@ impl Test {
         let guard = capture.begin();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let patience = Duration::from_secs(self.timeout);
+        let is_paced = |(_, setup): &(usize, Setup)| matches!(setup, Setup::Set { key, .. } if key == stage::BULK_PACE);
+        let stage = stage::Settings { store: folder.join("data"), patience, paced: setup().any(is_paced) };
         // Runs on this thread, so that all that plugins log is caught.
-        let played = runtime.block_on(stage::on_stage(config, &folder.join("data"), patience, async |stage| {
+        let played = runtime.block_on(stage::on_stage(config, stage, async |stage| {
             play::play(stage, setup(), conversation, &capture).await
         }));
         runtime.shutdown_background();

@@ -173,11 +173,19 @@ mod build {
     fn the_workspaces_own_profile_is_used_where_there_is_one() {
         let folder = tempfile::tempdir().unwrap();
         let manifest = folder.path().join("Cargo.toml");
-        assert_eq!(profile(&manifest), "release");
-        std::fs::write(&manifest, "[profile.dev]\nopt-level = 1\n").unwrap();
-        assert_eq!(profile(&manifest), "release");
-        std::fs::write(&manifest, "[profile.plugin]\ninherits = \"release\"\n").unwrap();
-        assert_eq!(profile(&manifest), "plugin");
+        assert_eq!(profile(&manifest), ("release", false));
+        for (text, expected) in [
+            ("[profile.dev]\nopt-level = 1\n", ("release", false)),
+            ("[profile.plugin]\ninherits = \"release\"\n", ("plugin", false)),
+            ("[profile.plugin]\nstrip = \"debuginfo\"\n", ("plugin", true)),
+            ("[profile.release]\nstrip = true\n", ("release", true)),
+            ("[profile.release]\nstrip = \"none\"\n", ("release", false)),
+            ("[profile.release]\nstrip = false\n", ("release", false)),
+            ("[profile.release]\nstrip = \"debuginfo\"\n[profile.plugin]\ndebug = true", ("plugin", false)),
+        ] {
+            std::fs::write(&manifest, text).unwrap();
+            assert_eq!(profile(&manifest), expected, "{text}");
+        }
     }
 
     #[test]

@@ -2,6 +2,12 @@
 //! it, and only so many. Without that a run costs nothing more.
 //!
 //! It reads what a run has collected and changes nothing. Secrets are hidden as in the log; a token never reaches a run.
+//!
+//! It is no view of the recording (`note`, `record`), though both look at the same runs. Whoever develops wants to see
+//! every run at once: also one that is made again, one whose event waits for its next attempt, and what it has logged and
+//! how long it took by the clock. A recording has whole events once they are settled, with every row and every answer that
+//! a replay needs, and none of that. Made of one another, each would carry what the other alone is for. What they share
+//! is how writes are told: `effects`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -30,7 +30,7 @@ const SEAL_LETTERS: usize = 8;
 const ID_BYTES: usize = 12;
 const ID_LETTERS: usize = 16;
 /// Data up to this length travels with the button.
-const MOST_CARRIED: usize = MOST_ON_WIRE - 1 - SEAL_LETTERS;
+pub const MOST_CARRIED: usize = MOST_ON_WIRE - 1 - SEAL_LETTERS;
 /// Data beyond this is refused.
 pub const MOST_DATA: usize = 1024;
 

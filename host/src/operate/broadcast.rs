@@ -9,13 +9,16 @@ use serde_json::Value as Json;
 use super::{Error, Operator};
 use crate::chats::known;
 use crate::clock::unix_millis;
+use crate::domain::PluginName;
+use crate::domain::button::markup::{may_have_buttons, rewrite};
+use crate::domain::button::{MOST_CARRIED, Owner};
 use crate::store::rows::broadcast::{
     self as rows, Failure, FailureKind, HeadRow, PAGE, PIECE, ProgressRow, Recipient, State, To, Wanted, WishRow,
 };
 use crate::store::rows::chat::{self, ChatRow};
 use crate::store::rows::outbox::Delivery;
-use crate::store::rows::{Unreadable, prefix_end};
-use crate::store::{Commit, CommitError, Op, Read};
+use crate::store::rows::{Unreadable, prefix_end, seal};
+use crate::store::{Commit, CommitError, Op, Read, Tx};
 use crate::telegram::cast;
 
 /// Recipients that are handed over at a time: whole pieces.
@@ -45,6 +48,10 @@ pub struct Draft {
     /// Pay Telegram to take more messages in a second: this many Stars at most.
     #[serde(default)]
     pub max_stars: Option<u64>,
+    /// The plugin whose buttons are on it, and which is given their presses. Empty: nobody's, which only
+    /// `dispatch.unsealed_buttons` makes of use.
+    #[serde(default)]
+    pub buttons_of: Option<String>,
 }
 
 /// `{"id": …}`
@@ -179,11 +186,13 @@ impl Draft {
             return Err("a paid broadcast that may cost nothing sends nothing: allow at least one Star".to_owned());
         }
         let paid = self.max_stars.is_some();
+        let params = cast::for_many(&self.method, &self.params.to_string(), paid)?;
+        rewrite(&params, &mut |data| self.check_button(data).map(|()| None))?;
         Ok(HeadRow {
             name: self.name.clone(),
             owner: String::new(),
             method: self.method.clone(),
-            params: cast::for_many(&self.method, &self.params.to_string(), paid)?,
+            params,
             to: if self.known_chats { To::KnownChats } else { To::Listed { total: 0, pieces: 0 } },
             delivery: if self.at_least_once { Delivery::AtLeastOnce } else { Delivery::AtMostOnce },
             paid,
@@ -192,13 +201,59 @@ impl Draft {
     }
 }
 
+impl Draft {
+    fn check_button(&self, data: &str) -> Result<(), String> {
+        if self.buttons_of.is_none() {
+            return Err(
+                "its buttons with `callback_data` need to be some plugin's, or their presses reach nobody: name it \
+                        with --buttons-of NAME (`buttons_of` over HTTP)"
+                    .to_owned(),
+            );
+        }
+        if data.len() > MOST_CARRIED {
+            let length = data.len();
+            return Err(format!(
+                "the callback data of a button has {length} bytes; in an operator's broadcast at most {MOST_CARRIED} are possible"
+            ));
+        }
+        Ok(())
+    }
+}
+
 impl Operator {
+    /// The parameters with all buttons sealed for a plugin, in whatever chat they are.
+    async fn sealed(&self, params: String, plugin: &PluginName) -> Result<String, Problem> {
+        if !may_have_buttons(&params) {
+            return Ok(params);
+        }
+        let seal = loop {
+            let mut tx = Tx::new(&self.store);
+            let seal = seal::of(&mut tx, self.bot)?;
+            let commit: Commit = tx.into_commit();
+            if commit.ops.is_empty() {
+                break seal;
+            }
+            match self.store.commit(commit).await {
+                Ok(receipt) => receipt.durable().await?,
+                // Somebody else has made one.
+                Err(CommitError::Conflict { .. }) => {}
+                Err(CommitError::Store(error)) => return Err(error.into()),
+            }
+        };
+        let owner = Owner { bot: self.bot, plugin, chat: None };
+        let sealed = rewrite(&params, &mut |data| Ok(Some(seal.seal(&owner, data).wire)));
+        Ok(sealed.map_err(Problem::Wrong)?.unwrap_or(params))
+    }
+
     /// Writes down what is to be sent. Nothing is, before [`Change::Run`]. Answers with its id when it is on disk.
     ///
     /// # Errors
     /// When it could never be sent, or the store fails.
     pub async fn draft(&self, draft: &Draft) -> Result<Begun, Problem> {
-        let head = draft.check().map_err(Problem::Wrong)?;
+        let mut head = draft.check().map_err(Problem::Wrong)?;
+        if let Some(plugin) = draft.buttons_of.as_deref().filter(|plugin| !plugin.is_empty()) {
+            head.params = self.sealed(head.params, &PluginName::new(plugin)).await?;
+        }
         // The store's numbers are given once: this one is only for the id.
         let place = [rows::bot_prefix(self.bot), b"new".to_vec()].concat();
         let ops = vec![Op::Append { prefix: place.clone(), value: Vec::new() }];

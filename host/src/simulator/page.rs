@@ -13,13 +13,14 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Path, type and content of every file.
-pub(super) const FILES: [(&str, &str, &str); 21] = [
+pub(super) const FILES: [(&str, &str, &str); 22] = [
     ("/", HTML, include_str!("page/index.html")),
     ("/base.css", CSS, include_str!("page/base.css")),
     ("/cards.css", CSS, include_str!("page/cards.css")),
     ("/chat.css", CSS, include_str!("page/chat.css")),
     ("/inside.css", CSS, include_str!("page/inside.css")),
     ("/about.js", SCRIPT, include_str!("page/about.js")),
+    ("/buttons.js", SCRIPT, include_str!("page/buttons.js")),
     ("/cards.js", SCRIPT, include_str!("page/cards.js")),
     ("/clock.js", SCRIPT, include_str!("page/clock.js")),
     ("/composer.js", SCRIPT, include_str!("page/composer.js")),

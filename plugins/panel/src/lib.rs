@@ -38,14 +38,7 @@ mod panel {
         fn question(&self, run: &Run) -> Question {
             match self {
                 Self::Closed | Self::Composing => "What shall I send? /cancel ends this.".into(),
-                Self::Choosing { .. } => Question::new("That is what it looks like. Who shall get it?").keyboard(
-                    InlineKeyboard::new()
-                        .row([
-                            Button::data("Everybody", Choice::Everybody),
-                            Button::data(format!("Subscribers ({})", subscribers(run).len()), Choice::Subscribers),
-                        ])
-                        .row([Button::data("Write it anew", Choice::Anew), Button::data("Drop it", Choice::Drop)]),
-                ),
+                Self::Choosing { .. } => subscribers(run).map(|subscribers| who_gets_it(subscribers.len())).into(),
             }
         }
 
@@ -100,7 +93,7 @@ mod panel {
             Choice::Anew => return Ok(ctx.back()),
             Choice::Drop => return Ok(ctx.cancel("Dropped.")),
             Choice::Everybody => Recipients::KnownChats,
-            Choice::Subscribers => subscribers(ctx).into(),
+            Choice::Subscribers => subscribers(ctx)?.into(),
         };
         let broadcast = ctx.broadcast(to, text).name("panel").start()?;
         let shown = "On its way.".to_owned();
@@ -183,21 +176,23 @@ mod panel {
     }
 
     /// All of them. What can't be read is told of in the log, and gets nothing.
-    fn subscribers(ctx: &Run) -> Vec<i64> {
+    fn subscribers(ctx: &Run) -> Result<Vec<i64>, Error> {
         let (mut all, mut after) = (Vec::new(), None::<String>);
         loop {
-            match ctx.storage().plugin().scan::<i64>("subscriber/", after.as_deref(), PAGE) {
-                Ok(page) if page.is_empty() => return all,
-                Ok(page) => {
-                    after = page.last().map(|(key, _)| key.clone());
-                    all.extend(page.into_iter().map(|(_, user)| user));
-                }
-                Err(error) => {
-                    error!("subscribers can't be read", reason = error);
-                    return all;
-                }
-            }
+            let page = ctx.storage().plugin().scan::<i64>("subscriber/", after.as_deref(), PAGE)?;
+            let Some((last, _)) = page.last() else { return Ok(all) };
+            after = Some(last.clone());
+            all.extend(page.into_iter().map(|(_, user)| user));
         }
+    }
+
+    fn who_gets_it(n_subscribers: usize) -> Question {
+        let subscribers = Button::data(format!("Subscribers ({n_subscribers})"), Choice::Subscribers);
+        Question::new("That is what it looks like. Who shall get it?").keyboard(
+            InlineKeyboard::new()
+                .row([Button::data("Everybody", Choice::Everybody), subscribers])
+                .row([Button::data("Write it anew", Choice::Anew), Button::data("Drop it", Choice::Drop)]),
+        )
     }
 
     #[derive(Deserialize, Default)]

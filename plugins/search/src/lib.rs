@@ -98,9 +98,9 @@ mod search {
 
     /// The elements whose symbol is the text, then those whose name has it. An empty text finds all.
     pub(crate) fn find(text: &str) -> Vec<usize> {
-        let text = text.trim().to_lowercase();
-        let is_symbol = |at: &usize| ELEMENTS[*at].0.to_lowercase() == text;
-        let has_it = |at: &usize| !is_symbol(at) && ELEMENTS[*at].1.to_lowercase().contains(&text);
+        let text = text.trim().to_ascii_lowercase();
+        let is_symbol = |at: &usize| ELEMENTS[*at].0.eq_ignore_ascii_case(&text);
+        let has_it = |at: &usize| !is_symbol(at) && ELEMENTS[*at].1.to_ascii_lowercase().contains(&text);
         let all = || 0..ELEMENTS.len();
         all().filter(is_symbol).chain(all().filter(has_it)).collect()
     }

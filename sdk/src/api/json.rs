@@ -11,10 +11,8 @@ use std::rc::Rc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::json::push_text;
+use crate::json::{self, push_text};
 use crate::{Error, Value};
-
-mod scan;
 
 /// A JSON value: a part of a shared text.
 ///
@@ -71,13 +69,13 @@ impl Json {
 
     /// The items, where this is an array.
     pub fn items(&self) -> impl Iterator<Item = Self> + '_ {
-        scan::items(self.as_json()).map(|item| self.at(self.start + item.start..self.start + item.end))
+        json::items(self.as_json()).map(|item| self.at(self.start + item.start..self.start + item.end))
     }
 
     /// The text, where this is a string.
     #[must_use]
     pub fn as_text(&self) -> Option<String> {
-        scan::unescape(self.as_json())
+        json::unescape(self.as_json())
     }
 
     /// The number, where this is a whole one that fits. One in quotes counts, too.
@@ -126,7 +124,7 @@ impl Json {
     /// As a type of yours that implements serde's `Deserialize`; `None` where it doesn't fit.
     #[must_use]
     pub fn parse<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_str(self.as_json()).ok()
+        json::from_str(self.as_json()).ok()
     }
 
     pub(super) fn put_text(&mut self, key: &str, value: &str) {
@@ -140,12 +138,13 @@ impl Json {
     }
 
     pub(super) fn put_float(&mut self, key: &str, value: f64) {
-        // JSON knows no infinity.
-        if value.is_finite() { self.put_raw(key, &value.to_string()) } else { self.put_raw(key, "null") }
+        let written = json::to_string(&value).unwrap_or_else(|_| "null".to_owned());
+        // A whole one is written as such.
+        self.put_raw(key, written.strip_suffix(".0").unwrap_or(&written));
     }
 
     /// Gives the object this field, in place of an older one of this name. `value` must be a whole JSON value.
-    pub(super) fn put_raw(&mut self, key: &str, value: &str) {
+    pub(crate) fn put_raw(&mut self, key: &str, value: &str) {
         let mut text = String::new();
         if let Some(old) = self.find(key) {
             text.push_str(self.part(self.start..old.start));
@@ -177,7 +176,7 @@ impl Json {
     }
 
     pub(super) fn put_value(&mut self, key: &str, value: &impl Serialize) {
-        match serde_json::to_string(value) {
+        match json::to_string(value) {
             Ok(json) => self.put_raw(key, &json),
             Err(error) => self.fail(Error::permanent(format!("`{key}` can't be written as JSON: {error}"))),
         }
@@ -212,7 +211,7 @@ impl Json {
     }
 
     fn find(&self, key: &str) -> Option<Range<usize>> {
-        let value = scan::find(self.as_json(), key)?;
+        let value = json::find(self.as_json(), key)?;
         Some(self.start + value.start..self.start + value.end)
     }
 
@@ -228,27 +227,27 @@ impl Json {
 
 impl From<&str> for Json {
     fn from(text: &str) -> Self {
-        let value = scan::first(text);
+        let value = json::first(text);
         Self { text: text.into(), start: value.start, end: value.end, failure: None }
     }
 }
 
 impl From<String> for Json {
     fn from(text: String) -> Self {
-        let value = scan::first(&text);
+        let value = json::first(&text);
         Self { text: text.into(), start: value.start, end: value.end, failure: None }
     }
 }
 
 impl From<&Value> for Json {
     fn from(value: &Value) -> Self {
-        Self::from(value.to_string())
+        Self::from(json::to_string(value).unwrap_or_default())
     }
 }
 
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
-        Self::from(value.to_string())
+        Self::from(&value)
     }
 }
 
@@ -268,7 +267,7 @@ impl fmt::Debug for Json {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let value: Value = serde_json::from_str(self.as_json()).map_err(serde::ser::Error::custom)?;
+        let value: Value = json::from_str(self.as_json()).map_err(serde::ser::Error::custom)?;
         value.serialize(serializer)
     }
 }
@@ -280,13 +279,13 @@ impl<'de> Deserialize<'de> for Json {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     /// Any JSON, a few levels deep.
-    fn value() -> impl Strategy<Value = Value> {
+    pub(crate) fn value() -> impl Strategy<Value = Value> {
         let text = prop_oneof!["[a-z]{0,6}", "\\PC{0,8}", Just("\"\\/\n\u{0}\u{1F600}]}{[,:".to_owned())];
         let leaf = prop_oneof![
             Just(Value::Null),

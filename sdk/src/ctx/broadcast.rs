@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::{ChatTarget, Run, to_json};
+use crate::api::Json;
 use crate::bindings::botyard::broadcast::broadcasts as wit;
-use crate::json::Object;
+use crate::json::{self, Object};
 use crate::keyboard::Markup;
 use crate::{CallError, host};
 
@@ -211,11 +212,12 @@ fn merged(params: &str, beside: Object) -> Result<String, CallError> {
     if beside == "{}" {
         return Ok(params.to_owned());
     }
-    let read = |text: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text);
-    let (mut all, beside) = (read(params), read(&beside));
-    if let (Ok(all), Ok(beside)) = (&mut all, beside) {
-        all.extend(beside);
+    let mut all = Json::from(params);
+    if !all.is_object() {
+        return Err(CallError::Invalid("the parameters are not a JSON object".into()));
     }
-    let all = all.map_err(|error| CallError::Invalid(format!("the parameters are not a JSON object: {error}")))?;
-    to_json(&all)
+    for (key, value) in json::fields(&beside) {
+        all.put_raw(key, beside.get(value).unwrap_or_default());
+    }
+    Ok(all.as_json().to_owned())
 }

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::Run;
-use crate::{Album, Error, Event, Timer};
+use crate::{Album, Error, Event, Timer, json};
 
 impl Run {
     /// The album, if this is one: its messages in order. What else a run tells of the event, its chat and user say, is
@@ -52,7 +52,7 @@ impl Run {
             Event::Job(job) => (&job.name, &job.payload),
             _ => return Err(Error::permanent("this event is neither timer nor job, and has no payload")),
         };
-        serde_json::from_slice(payload)
+        json::from_slice(payload)
             .map_err(|error| Error::permanent(format!("the payload of `{name}` can't be read: {error}")))
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Run, to_json};
 use crate::bindings::botyard::telegram::bot_api::{BadMarkup, Delivery, LongText, Options};
-use crate::json::Object;
+use crate::json::{self, Object};
 use crate::keyboard::Markup;
 use crate::{CallError, Error, Priority, Value, host};
 
@@ -183,7 +183,7 @@ impl<'run> Message<'run> {
         self.sound()?;
         let params = self.params.take().ok_or_else(|| CallError::Invalid("there is no chat to send it to".into()))?;
         let answer = host::call(self.method, &params.finish())?;
-        serde_json::from_str(&answer).map_err(|error| CallError::UnknownOutcome(error.to_string()))
+        json::from_str(&answer).map_err(|error| CallError::UnknownOutcome(error.to_string()))
     }
 
     fn sound(&mut self) -> Result<(), CallError> {

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::Run;
 use crate::bindings::botyard::storage::key_value::Scope as Place;
-use crate::{Error, host};
+use crate::{Error, host, json};
 
 /// The plugin's values: for the whole plugin, for each chat and for each user.
 ///
@@ -172,9 +172,11 @@ impl Scope {
 }
 
 fn write_json<T: Serialize + ?Sized>(key: &str, value: &T) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(value).map_err(|error| Error::permanent(format!("`{key}` can't be written as JSON: {error}")))
+    json::to_string(value)
+        .map(String::into_bytes)
+        .map_err(|error| Error::permanent(format!("`{key}` can't be written as JSON: {error}")))
 }
 
 fn read<T: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(bytes).map_err(|error| Error::permanent(format!("the value `{key}` can't be read: {error}")))
+    json::from_slice(bytes).map_err(|error| Error::permanent(format!("the value `{key}` can't be read: {error}")))
 }

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Run, millis};
 use crate::bindings::botyard::types::types::StateKey;
-use crate::{Error, OldState, State, host};
+use crate::{Error, OldState, State, host, json};
 
 impl Run {
     /// Waits. The conversation waits too; nothing else does. Bounded by the run's time limit.
@@ -71,7 +71,7 @@ impl Run {
     /// # Errors
     /// Permanently, naming the field, when it is no `T`.
     pub fn config<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_str(&host::config())
+        json::from_str(&host::config())
             .map_err(|error| Error::permanent(format!("`config` of this plugin in bot.toml: {error}")))
     }
 

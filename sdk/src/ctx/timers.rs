@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Run, millis, payload_bytes};
 use crate::bindings::botyard::schedule::timers::{Misfire, Owner, Rule};
-use crate::{Error, host};
+use crate::{Error, host, json};
 
 /// A recurring timer that is about to be set: see [`Run::cron`] and [`Run::every`].
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl SetTimer {
     /// # Errors
     /// Permanently, when it is no `T`.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_slice(&self.payload)
+        json::from_slice(&self.payload)
             .map_err(|error| Error::permanent(format!("the payload of `{}` can't be read: {error}", self.name)))
     }
 }

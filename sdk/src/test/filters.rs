@@ -1,12 +1,9 @@
 //! Which of a plugin's filters an update passes: what in earnest the host decides.
 
-use serde_json::value::RawValue;
-
 use crate::Update;
 use crate::api::Json;
 use crate::bindings::botyard::types::types::Command;
 use crate::bindings::exports::botyard::plugin::handler::Filter;
-use crate::update::member;
 
 pub(super) fn command(text: &str) -> Option<Command> {
     let rest = text.strip_prefix('/')?;
@@ -35,10 +32,10 @@ pub(super) fn matches(filter: &Filter, update: &Update) -> bool {
 fn holds(condition: &str, update: &Update) -> bool {
     let condition = botyard_filter::Condition::parse(condition, 512 << 10);
     let condition = condition.unwrap_or_else(|error| panic!("the host would not take this filter: {error}"));
+    let raw = Json::from(&*update.raw);
     // An album's messages are messages.
-    let content = ["message", &update.kind].into_iter().find_map(|kind| member::<&RawValue>(&update.raw, kind));
-    let content = content.map_or("", RawValue::get);
-    let language = crate::User::of(&Json::from(content)).language_code;
+    let content = ["message", &update.kind].into_iter().find_map(|kind| raw.get(kind)).unwrap_or_else(Json::null);
+    let language = crate::User::of(&content).language_code;
     condition.holds(&botyard_filter::Subject {
         chat: update.chat_id,
         chat_type: update.chat_type.as_deref(),
@@ -47,7 +44,7 @@ fn holds(condition: &str, update: &Update) -> bool {
         language: language.as_deref(),
         text: update.text.as_deref(),
         args: update.command.as_ref().map(|command| &*command.args),
-        content,
+        content: content.as_json(),
         fields: Default::default(),
     })
 }

@@ -167,6 +167,71 @@ fn a_conversation_on_a_phone() {
     page.is_content();
 }
 
+/// Buttons that lead out of the chat say where to; what would come of it reaches the bot.
+#[test]
+fn doors_are_shown_and_polls_are_answered() {
+    let Some((_host, mut page)) = stage() else { return };
+    for (width, height, is_dark, name) in [(1280, 800, false, "desk"), (360, 740, true, "phone")] {
+        page.visit(width, height, is_dark, ALICE);
+        page.says("/doors");
+        page.hears("Doors");
+        page.shot(&format!("doors-{name}"));
+        page.fits();
+        for (label, said, shot) in [
+            ("Log in ⇥", "whether this site may know who you are and whether the bot may write to you", "login"),
+            ("Shop ▣", "opens this mini app over the chat", "app"),
+        ] {
+            page.clicks("#log", label);
+            page.until(&format!("document.getElementById('dialog').innerText.includes({})", json!(said)));
+            page.until("document.querySelector('#dialog .address a').href.startsWith('https://')");
+            page.shot(&format!("{shot}-{name}"));
+            page.fits();
+            page.clicks("#dialog", "Close");
+            page.until("!document.getElementById('dialog').open");
+        }
+        // A headless browser has a clipboard or not: either way the text is there to see.
+        page.clicks("#log", "Code ❐");
+        page.until(
+            "[...document.querySelectorAll('.toast, #dialog[open]')].some((e) => e.innerText.includes('TEA-42'))",
+        );
+        page.key("Escape");
+        page.until("!document.getElementById('dialog').open");
+
+        page.clicks("#keyboard", "Order ▣");
+        page.until("document.getElementById('dialog').innerText.includes('web_app_data')");
+        page.js("document.querySelector('#dialog [name=data]').focus()");
+        page.types(name);
+        page.shot(&format!("data-{name}"));
+        page.fits();
+        page.clicks("#dialog", "Send");
+        page.hears(&format!("The app says {name}"));
+        page.until(&format!(
+            "[...document.querySelectorAll('#log .note')].at(-1).innerText === 'Alice sent data from “Order”: {name}'"
+        ));
+
+        page.clicks("#log", "Look here @");
+        page.until("document.getElementById('text').value === '@botyard_bot manti'");
+        page.clicks("#log", "Tell others @");
+        page.until("document.getElementById('dialog').open");
+        page.js("(() => { document.querySelector('#dialog select').value = '-2001'; })()");
+        page.clicks("#dialog", "Go on");
+        page.until("document.getElementById('title').innerText === 'Friday football'");
+        page.until("document.getElementById('text').value === '@botyard_bot tea'");
+        page.key("Escape");
+
+        page.visit(width, height, !is_dark, ALICE);
+        page.says("/quiz");
+        page.clicks("#log", "Ice");
+        page.hears("Voted: [0]");
+        let quiz = "[...document.querySelectorAll('.poll')].at(-1)";
+        page.until(&format!("{quiz}.innerText.includes('✗ Ice') && {quiz}.innerText.includes('✓ Water')"));
+        page.until(&format!("{quiz}.innerText.includes('At a hundred degrees.')"));
+        page.shot(&format!("quiz-{name}"));
+        page.fits();
+    }
+    page.is_content();
+}
+
 #[test]
 fn people_and_chats_are_made_and_messages_handled_by_keyboard() {
     let Some((_host, mut page)) = stage() else { return };

@@ -320,6 +320,34 @@ fn a_script_meets_failures_time_and_wrong_lines() {
     assert!(none.code == Some(2) && none.all.contains("docs/testing.md"), "{}", none.all);
 }
 
+/// What each example plugin is allowed to weigh. Who grows beyond it has brought something large in for a small thing: the
+/// printing of fractions, a second JSON, tables of Unicode.
+#[test]
+fn example_plugins_stay_small() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins");
+    let mut n_small = 0;
+    for entry in fs::read_dir(source).expect("the plugins are there") {
+        let folder = entry.expect("it can be read").path();
+        if !folder.join("Cargo.toml").exists() {
+            continue;
+        }
+        let wasm = plugin(folder.file_name().and_then(|name| name.to_str()).expect("it is a name"));
+        let seen = run(&folder, &["plugin", "inspect", "--json", &wasm.display().to_string()]);
+        let seen: Value = serde_json::from_str(&seen.out).unwrap_or_else(|error| panic!("{error}: {}", seen.all));
+        let n_methods = seen["rights"]["methods"].as_array().map_or(0, Vec::len);
+        let broadcasts = seen["interfaces"].to_string().contains("broadcasts");
+        let most = match n_methods {
+            0..=3 if !broadcasts => {
+                n_small += 1;
+                150_000
+            }
+            _ => 200_000,
+        };
+        assert!(seen["bytes"].as_u64() < Some(most), "{} has {} bytes, {most} at most", wasm.display(), seen["bytes"]);
+    }
+    assert!(n_small >= 8, "{n_small} plugins with three methods at most");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_doctor_asks_telegram_and_names_the_mend() {
     let simulator = super::support::simulator().await;

@@ -232,3 +232,37 @@ async fn a_plugin_with_the_grant_writes_to_many_and_one_without_is_told_what_to_
     let said = ask(&simulator, ALICE, "/announce x").await;
     assert_eq!(said, "add `grants.broadcast = true` to [plugins.news] in bot.toml");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operators_buttons_are_those_of_the_plugin_that_is_named() {
+    let simulator = simulator().await;
+    let buttons = guest("buttons");
+    let host = builder(&simulator)
+        .plugin("a", &buttons, "priority = 2\nconfig = { name = \"a\" }")
+        .plugin("b", &buttons, "priority = 1\nconfig = { name = \"b\" }")
+        .start();
+    let send = |data: &str, more: &[&str]| {
+        let button = serde_json::json!({ "text": "Tell", "callback_data": data });
+        let params = serde_json::json!({ "reply_markup": { "inline_keyboard": [[button]] } }).to_string();
+        let arguments = ["broadcast", "--to", "-", "--text", "News", "--params", &params];
+        let (code, _, errors) = run(&host, &[&arguments[..], more].concat(), &ALICE.to_string());
+        (code, errors)
+    };
+    let sent = send("order:pick:7", &["--buttons-of", "b"]);
+    assert_eq!(sent.0, Some(0), "{}", sent.1);
+    let message = simulator.bot_messages(ALICE).pop().expect("it has arrived").id;
+    let before = simulator.delivered(ALICE);
+    simulator.user_presses(ALICE, ALICE, Some(message), "Tell").expect("there is such a button");
+    assert_eq!(next(&simulator, ALICE, before).await, "b picked 7", "not who is asked first");
+
+    let long = "x".repeat(56);
+    for (data, more, expected) in [
+        ("order:pick:7", &[][..], "--buttons-of NAME"),
+        ("order:pick:7", &["--buttons-of", "c"], "there is no plugin `c`"),
+        (&long, &["--buttons-of", "b"], "56 bytes; in an operator's broadcast at most 55"),
+    ] {
+        let (code, errors) = send(data, more);
+        assert!(code == Some(2) && errors.contains(expected), "{code:?} {errors}");
+    }
+    assert_eq!(simulator.delivered(ALICE), before + 1, "nothing of these was sent");
+}

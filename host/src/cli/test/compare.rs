@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
+use super::known::named;
 use super::script::What;
 
 /// One thing that the bot did.
@@ -107,7 +108,7 @@ fn side_by_side(expected: &[&(String, What)], done: &[&Deed], chat: Option<&str>
     diff
 }
 
-fn fits(what: &What, deed: &Deed) -> bool {
+pub(super) fn fits(what: &What, deed: &Deed) -> bool {
     if let Some(refused) = &deed.refused {
         return matches!(what, What::Refused(pattern) if matches(pattern, refused));
     }
@@ -144,29 +145,53 @@ fn holds(there: &Json, wanted: &Json) -> bool {
     }
 }
 
-/// `*` stands for anything, `\*` for a star, `\[` for a bracket that begins a line, `\\` for a backslash.
+/// `*` stands for anything, and so does `${name}`; `\*` for a star, `\$` for a dollar, `\[` for a bracket that begins a
+/// line, `\\` for a backslash.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    let mut pieces = vec![String::new()];
-    let mut chars = pattern.chars().peekable();
-    while let Some(c) = chars.next() {
+    capture(pattern, text).is_some()
+}
+
+/// What the names of a pattern stand for in a text that fits it.
+pub(super) fn capture(pattern: &str, text: &str) -> Option<Vec<(String, String)>> {
+    let (mut pieces, mut names) = (vec![String::new()], Vec::new());
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
         let piece = pieces.last_mut().expect("there is always one");
-        match (c, chars.peek()) {
-            ('\\', Some('*' | '\\' | '[')) => piece.extend(chars.next()),
-            ('*', _) => pieces.push(String::new()),
-            _ => piece.push(c),
-        }
+        let after = rest.get(c.len_utf8()..).unwrap_or_default();
+        rest = match (c, after.chars().next(), named(rest)) {
+            ('\\', Some(special @ ('*' | '\\' | '[' | '$')), _) => {
+                piece.push(special);
+                after.get(1..).unwrap_or_default()
+            }
+            ('*', ..) => {
+                pieces.push(String::new());
+                names.push("");
+                after
+            }
+            (_, _, Some((name, behind))) => {
+                pieces.push(String::new());
+                names.push(name);
+                behind
+            }
+            _ => {
+                piece.push(c);
+                after
+            }
+        };
     }
     let text = text.trim_end();
-    let (first, rest) = pieces.split_first().expect("there is always one");
-    let Some((last, middle)) = rest.split_last() else { return text == first.trim_end() };
-    let Some(mut left) = text.strip_prefix(first.as_str()) else { return false };
+    let (first, others) = pieces.split_first().expect("there is always one");
+    let Some((last, middle)) = others.split_last() else { return (text == first.trim_end()).then(Vec::new) };
+    let mut left = text.strip_prefix(first.as_str())?;
+    let mut found = Vec::new();
     for piece in middle {
-        match left.find(piece.as_str()) {
-            Some(at) => left = left.get(at + piece.len()..).unwrap_or_default(),
-            None => return false,
-        }
+        let (between, behind) = left.split_once(piece.as_str())?;
+        found.push(between);
+        left = behind;
     }
-    left.ends_with(last.as_str())
+    found.push(left.strip_suffix(last.as_str())?);
+    let found = names.into_iter().zip(found).filter(|(name, _)| !name.is_empty());
+    Some(found.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
 fn show(what: &What, chat: Option<&str>) -> String {

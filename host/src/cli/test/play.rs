@@ -3,7 +3,8 @@
 use anyhow::Context as _;
 use serde_json::Value as Json;
 
-use super::compare::{Deed, Diff, Done, compare};
+use super::compare::{Deed, Diff, Done, compare, fits};
+use super::known::Known;
 use super::script::{Act, Conversation, Joining, Setup, Turn, What};
 use super::stage::Stage;
 use crate::cli::capture::{Capture, Line};
@@ -31,6 +32,7 @@ struct Player<'a> {
     /// The newest call that was looked at.
     last_call: u64,
     here: Place,
+    known: Known,
 }
 
 /// `None` when all went as it is written.
@@ -45,7 +47,7 @@ pub(super) async fn play(
         set_up(&simulator, setup).with_context(|| format!("line {line}"))?;
     }
     let here = Place { chat: simulator::ALICE, thread: None };
-    let mut player = Player { stage, simulator, last_call: 0, here };
+    let mut player = Player { stage, simulator, last_call: 0, here, known: Known::default() };
     player.deeds();
     capture.take();
     for turn in &conversation.turns {
@@ -91,7 +93,11 @@ fn person(simulator: &Simulator, name: &str) -> anyhow::Result<i64> {
 impl Player<'_> {
     async fn turn(&mut self, turn: &Turn) -> anyhow::Result<Option<(Vec<Diff>, Vec<String>)>> {
         let mut notes = Vec::new();
-        self.act(&turn.act, &mut notes)?;
+        let act = self.known.act(&turn.act).map_err(anyhow::Error::msg)?;
+        match act {
+            Act::Restarts => self.stage.restart().await?,
+            act => self.act(&act, &mut notes)?,
+        }
         let settled = self.stage.settle().await?;
         let mut deeds = self.deeds();
         let mut wrong = !settled;
@@ -128,13 +134,20 @@ impl Player<'_> {
                 // What has no chat of its own counts as being here.
                 None => here.clone(),
             };
-            Ok((chat, expected.what.clone()))
+            Ok((chat, self.known.what(&expected.what)))
         });
         let expected = expected.collect::<anyhow::Result<Vec<_>>>()?;
         match compare(&expected, &deeds, &here) {
             Some(diff) => Ok(Some((diff, notes))),
             None if wrong => Ok(Some((Vec::new(), notes))),
-            None => Ok(None),
+            None => {
+                for (_, what) in &expected {
+                    if let Some(deed) = deeds.iter().find(|deed| fits(what, deed)) {
+                        self.known.learn(what, deed);
+                    }
+                }
+                Ok(None)
+            }
         }
     }
 
@@ -196,6 +209,7 @@ impl Player<'_> {
                 simulator.advance_clock(*time);
                 return Ok(());
             }
+            Act::Restarts => return Ok(()),
         };
         if done.update_id.is_none() {
             notes.push("the bot did not hear of this: no plugin asks for updates of this kind".to_owned());

@@ -39,7 +39,7 @@ pub(super) enum Setup {
     Set { key: String, value: String },
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Act {
     /// `to` is whose newest message it replies to.
     Says {
@@ -76,6 +76,8 @@ pub(super) enum Act {
         place: String,
         how: Joining,
     },
+    /// The host ends, and starts on the same store.
+    Restarts,
     Update(Json),
     Waits(Duration),
 }
@@ -343,6 +345,10 @@ fn place(text: &str, words: &[&str]) -> Option<Option<String>> {
 
 fn act(entry: &Entry) -> Result<Act, String> {
     let head = entry.head.as_str();
+    if head == "restart" {
+        entry.alone()?;
+        return Ok(Act::Restarts);
+    }
     if let Some(time) = head.strip_prefix("wait ") {
         entry.alone()?;
         return Ok(Act::Waits(duration(time)?));
@@ -403,7 +409,7 @@ fn act(entry: &Entry) -> Result<Act, String> {
 fn not_understood(line: &str) -> String {
     format!(
         "`{line}` is not understood; expected `Alice: TEXT`, `Alice in CHAT: TEXT`, `Alice presses [LABEL]`, \
-         `Bot: TEXT`, `wait 1h`, `=== TITLE` or a comment (#); see docs/testing.md"
+         `Bot: TEXT`, `wait 1h`, `restart`, `=== TITLE` or a comment (#); see docs/testing.md"
     )
 }
 
@@ -448,7 +454,7 @@ mod tests {
     fn a_conversation_is_read_turn_by_turn() {
         let turns = turns(
             "# about tea\n\nAlice: /menu\nBot: What would you like?\n  [Black tea] [Green]\n  [Close]\n\nAlice presses [Green]\n\
-             Bot edits: Green.\n  Two lines: of it.\n\n  And one more.\n  []\nBot answers: *\nwait 1h 30m\nBot says nothing\n",
+             Bot edits: Green.\n  Two lines: of it.\n\n  And one more.\n  []\nBot answers: *\nwait 1h 30m\nBot says nothing\nrestart\n",
         );
         let acts: Vec<(usize, &Act)> = turns.iter().map(|turn| (turn.line, &turn.act)).collect();
         let alice = || "Alice".to_owned();
@@ -458,6 +464,7 @@ mod tests {
                 (3, &Act::Says { who: alice(), place: None, to: None, text: "/menu".to_owned() }),
                 (8, &Act::Presses { who: alice(), place: None, button: "Green".to_owned() }),
                 (15, &Act::Waits(Duration::from_secs(5400))),
+                (17, &Act::Restarts),
             ]
         );
         let what = |turn: usize| turns[turn].expected.iter().map(|expected| expected.what.clone()).collect::<Vec<_>>();

@@ -4,7 +4,7 @@
 //! Only what would make a test slow or its result a matter of luck is set aside: sending limits, and further attempts at
 //! what has failed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -25,63 +25,111 @@ use crate::store::{self, Store};
 const LOOK: Duration = Duration::from_millis(2);
 const START: Duration = Duration::from_secs(60);
 
+/// A script that sets this wants a broadcast to be on its way for longer than a moment.
+pub(super) const BULK_PACE: &str = "send.bulk_per_second";
+
+/// How a conversation is played.
+pub(super) struct Settings {
+    /// Where the store is made, and removed afterwards.
+    pub(super) store: PathBuf,
+    pub(super) patience: Duration,
+    /// The script has set [`BULK_PACE`]: a broadcast is not waited for once it has begun.
+    pub(super) paced: bool,
+}
+
 /// What a conversation is played on.
 pub(super) struct Stage {
     pub(super) simulator: Simulator,
     store: Store,
     bot: BotId,
-    patience: Duration,
+    settings: Settings,
     n_dead: usize,
+    /// Asks for a new host on the same store.
+    restarts: mpsc::UnboundedSender<()>,
+    /// The store of each host that serves.
+    served: mpsc::UnboundedReceiver<Store>,
 }
 
-/// Plays `play` on a host of its own, whose store is made at `store` and removed afterwards.
+/// Plays `play` on a host of its own.
 pub(super) async fn on_stage<T>(
     mut config: Config,
-    store: &Path,
-    patience: Duration,
+    settings: Settings,
     play: impl AsyncFnOnce(&mut Stage) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    remove(store)?;
-    config.store.path = store.to_owned();
+    let folder = settings.store.clone();
+    remove(&folder)?;
+    config.store.path.clone_from(&folder);
     config.admin.listen = ([127, 0, 0, 1], 0).into();
     config.dispatch.max_attempts = 1;
     let send = &mut config.send;
     (send.overall_per_second, send.chat_per_second) = Default::default();
-    (send.group_per_minute, send.bulk_per_second, send.paid_per_second) = Default::default();
+    (send.group_per_minute, send.paid_per_second) = Default::default();
+    if !settings.paced {
+        send.bulk_per_second = 0.0;
+    }
     let bot = app::bot_id(&config, true)?;
-    let settings = SimulatorSettings { moves_clock: true, ..SimulatorSettings::default() };
-    let simulator = Simulator::start(settings).await?;
-    let (stop, stopping) = watch::channel(false);
+    let simulator = Simulator::start(SimulatorSettings { moves_clock: true, ..SimulatorSettings::default() }).await?;
     let (serving, mut served) = mpsc::unbounded_channel();
-    let played = Some(Played { simulator: simulator.clone(), serving });
-    let host = app::run(config, RunOptions { played, ..RunOptions::default() }, stopping);
+    let options =
+        RunOptions { played: Some(Played { simulator: simulator.clone(), serving }), ..RunOptions::default() };
+    let (restarts, asked) = mpsc::unbounded_channel();
     let playing = async {
-        let store = tokio::time::timeout(START, served.recv()).await.ok().flatten();
-        let store = store.context("the host does not come up")?;
-        let polling = async {
-            while simulator.call_count("getUpdates") == 0 {
-                tokio::time::sleep(LOOK).await;
-            }
-        };
-        tokio::time::timeout(START, polling).await.context("the host does not ask for updates")?;
-        let mut stage = Stage { simulator: simulator.clone(), store, bot, patience, n_dead: 0 };
+        let store = comes_up(&simulator, &mut served, 0).await?;
+        let simulator = simulator.clone();
+        let mut stage = Stage { simulator, store, bot, settings, n_dead: 0, restarts, served };
         play(&mut stage).await
     };
-    tokio::pin!(host, playing);
+    let hosting = hosts(config, options, asked);
+    tokio::pin!(hosting, playing);
     let result = tokio::select! {
         // First, since it says why nothing is played when it ends.
         biased;
-        ended = &mut host => {
+        ended = &mut hosting => {
             ended?;
             bail!("the host has stopped by itself");
         }
+        // The stage is gone by then, and the host ends with it.
         result = &mut playing => result,
     };
-    stop.send_replace(true);
-    host.await?;
+    hosting.await?;
     simulator.stop().await?;
-    remove(store)?;
+    remove(&folder)?;
     result
+}
+
+/// One host after another, each when it is asked for, until nobody can ask any more.
+async fn hosts(config: Config, options: RunOptions, mut asked: mpsc::UnboundedReceiver<()>) -> anyhow::Result<()> {
+    loop {
+        let (stop, stopping) = watch::channel(false);
+        let host = app::run(config.clone(), options.clone(), stopping);
+        tokio::pin!(host);
+        let again = tokio::select! {
+            ended = &mut host => return ended,
+            asked = asked.recv() => asked.is_some(),
+        };
+        stop.send_replace(true);
+        host.await?;
+        if !again {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits until a host serves, and asks for updates for the first time after `n_polls`.
+async fn comes_up(
+    simulator: &Simulator,
+    served: &mut mpsc::UnboundedReceiver<Store>,
+    n_polls: u64,
+) -> anyhow::Result<Store> {
+    let store = tokio::time::timeout(START, served.recv()).await.ok().flatten();
+    let store = store.context("the host does not come up")?;
+    let polling = async {
+        while simulator.call_count("getUpdates") <= n_polls {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(START, polling).await.context("the host does not ask for updates")?;
+    Ok(store)
 }
 
 fn remove(store: &Path) -> anyhow::Result<()> {
@@ -94,9 +142,17 @@ fn remove(store: &Path) -> anyhow::Result<()> {
 }
 
 impl Stage {
+    /// Ends the host, and starts another one on the same store.
+    pub(super) async fn restart(&mut self) -> anyhow::Result<()> {
+        let n_polls = self.simulator.call_count("getUpdates");
+        self.restarts.send(()).ok();
+        self.store = comes_up(&self.simulator, &mut self.served, n_polls).await?;
+        Ok(())
+    }
+
     /// Waits until the bot has done all that it has to do; false when it does not end.
     pub(super) async fn settle(&self) -> Result<bool, store::Error> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.settings.patience;
         let mut quiet = 0;
         while quiet < 2 {
             quiet = if self.is_quiet()? { quiet + 1 } else { 0 };
@@ -136,10 +192,14 @@ impl Stage {
         while let Some(id) = self.store.first_key(&from, &end)?.and_then(|key| broadcast::id_of(&key)) {
             let wish = self.store.get(&broadcast::wish_key(self.bot, id))?;
             let progress = self.store.get(&broadcast::progress_key(self.bot, id))?;
-            let state = wish.zip(progress).and_then(|(wish, progress)| {
-                Some(State::of(&WishRow::decode(&wish).ok()?, &ProgressRow::decode(&progress).ok()?))
+            let rows = wish.zip(progress).and_then(|(wish, progress)| {
+                Some((WishRow::decode(&wish).ok()?, ProgressRow::decode(&progress).ok()?))
             });
-            if state == Some(State::Running) {
+            // One that takes its time has begun with its first recipient.
+            let is_awaited = |(wish, progress): (WishRow, ProgressRow)| {
+                State::of(&wish, &progress) == State::Running && !(self.settings.paced && progress.sent > 0)
+            };
+            if rows.is_some_and(is_awaited) {
                 return Ok(true);
             }
             from = prefix_end(&broadcast::job_prefix(self.bot, id));

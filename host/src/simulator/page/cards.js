@@ -135,6 +135,7 @@ export function noteOf(message) {
   if (message.forum_topic_closed) return `${who} closed the topic`;
   if (message.forum_topic_reopened) return `${who} reopened the topic`;
   if (message.migrate_to_chat_id || message.migrate_from_chat_id) return "The group became a supergroup";
+  if (message.web_app_data) return `${who} sent data from “${message.web_app_data.button_text}”: ${message.web_app_data.data.slice(0, 120)}`;
   if (message.successful_payment) return `${who} paid ${money(message.successful_payment.total_amount, message.successful_payment.currency)}`;
   if (message.refunded_payment) return `${money(message.refunded_payment.total_amount, message.refunded_payment.currency)} went back to ${who}`;
   return undefined;

@@ -1,5 +1,6 @@
 // What one writes: text, replies and edits, files and other things, and the bot's reply keyboard.
 
+import { app, appWithData } from "./buttons.js";
 import { $, button, el, icon } from "./dom.js";
 import { summary } from "./cards.js";
 import { ask } from "./dialogs.js";
@@ -95,7 +96,8 @@ function drawKeyboard() {
   const key = (item) => {
     if (item.request_contact) return button(`${item.text} 📞`, () => use(() => attempt(() => send("contact", {}))));
     if (item.request_location) return button(`${item.text} 📍`, () => use(() => attempt(sendPlace)));
-    const other = ["request_users", "request_chat", "request_poll", "web_app", "request_managed_bot"].find((name) => item[name]);
+    if (item.web_app) return button(`${item.text} ▣`, () => attempt(() => appWithData(item)), { title: "opens a mini app" });
+    const other = ["request_users", "request_chat", "request_poll", "request_managed_bot"].find((name) => item[name]);
     if (other) return button(item.text, undefined, { disabled: true, title: "The playground can't follow this kind of button" });
     return button(item.text, () => use(() => say(item.text)));
   };
@@ -223,7 +225,7 @@ $("send").append(icon("send"));
 $("attach").append(icon("clip"));
 $("menu").onclick = () => {
   const menu = state.chat?.menu_button;
-  if (menu?.type === "web_app" && state.chat.type === "private") toast(`A real client opens ${menu.web_app?.url} here.`);
+  if (menu?.type === "web_app" && state.chat.type === "private") attempt(() => app(menu.text, menu.web_app?.url));
   else toggleCommands();
 };
 $("composer").onsubmit = (event) => { event.preventDefault(); submit(); };

@@ -202,7 +202,7 @@ function hand(answer, tries = 20) {
   return Boolean(waits);
 }
 
-Object.assign(doings, { say, press, pay: (message) => attempt(() => pay(message)), menu: messageMenu, go: goTo, type });
+Object.assign(doings, { say, press, pay: (message) => attempt(() => pay(message)), menu: messageMenu, go: goTo, type, open });
 Object.assign(chosen, { reply, edit });
 onCommand(say);
 

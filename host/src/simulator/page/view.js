@@ -1,11 +1,12 @@
 // One message, or one album, as an element: author, quote, content, keyboard, reactions, time.
 
+import { leadsOut } from "./buttons.js";
 import { cardOf, mediaOf, noteOf, summary } from "./cards.js";
 import { button, clock, el, hue, icon } from "./dom.js";
 import { formatted, link } from "./format.js";
 import { actHere, attempt, isGroup, nameOf, state } from "./state.js";
 
-/** What the messages need done: `say(text)`, `press(message, button, place)`, `pay(message)`, `menu(message, anchor)`, `go(id)`, `type(text)`. */
+/** What the messages need done: `say(text)`, `press(message, button, place)`, `pay(message)`, `menu(message, anchor)`, `go(id)`, `type(text)`, `open(chat)`. */
 export const doings = {};
 
 const isMine = (message) => message.from?.id === state.me && !message.from_bot;
@@ -74,10 +75,7 @@ function inlineKeyboard(message, rows) {
       const waiting = state.pressed.has(place);
       return button(item.text, () => doings.press(message, item, place), { className: waiting ? "busy" : "", "aria-busy": waiting ? "true" : undefined });
     }
-    const query = item.switch_inline_query_current_chat ?? item.switch_inline_query ?? item.switch_inline_query_chosen_chat?.query;
-    if (query !== undefined) return button(item.text, () => doings.type(`@${state.bot.username} ${query}`));
-    if (item.copy_text) return button(`${item.text} ⧉`, () => attempt(() => navigator.clipboard.writeText(item.copy_text.text)), { title: "copies a text" });
-    return button(item.text, undefined, { disabled: true, title: "The playground can't follow this kind of button" });
+    return leadsOut(item, doings) ?? button(item.text, undefined, { disabled: true, title: "The playground can't follow this kind of button" });
   };
   const line = (row, y) => el("div", { className: "row" }, row.map((item, x) => key(item, `${message.chat.id}/${message.message_id}/${y}/${x}`)));
   return el("div", { className: "inline" }, rows.map(line));

@@ -6,7 +6,7 @@ use super::{Done, author, chat_of, post};
 use crate::simulator::api;
 use crate::simulator::entities;
 use crate::simulator::error::Error;
-use crate::simulator::model::Message;
+use crate::simulator::model::{ChatKind, Message};
 use crate::simulator::world::World;
 
 /// Something to send. Several files are an album.
@@ -24,7 +24,7 @@ pub(in crate::simulator) struct Parcel {
     #[serde(default)]
     pub(in crate::simulator) reply_to: Option<i64>,
     /// `photo`, `document`, `video`, `animation`, `audio`, `voice`, `video_note`, `sticker`, `dice`, `location`, `venue`,
-    /// `contact`.
+    /// `contact`, `web_app_data`.
     pub(in crate::simulator) kind: String,
     /// The `file_id`s of what was uploaded.
     #[serde(default)]
@@ -32,11 +32,12 @@ pub(in crate::simulator) struct Parcel {
     /// Under the (first) file.
     #[serde(default)]
     pub(in crate::simulator) caption: String,
-    /// The fields of a place, a contact, dice or a sticker.
+    /// The fields of a place, a contact, dice, a sticker or of what a mini app sends.
     #[serde(default)]
     pub(in crate::simulator) fields: Map<String, Value>,
 }
 
+const MOST_APP_DATA: usize = 4096;
 const FILES: [&str; 7] = ["photo", "document", "video", "animation", "audio", "voice", "video_note"];
 
 /// Sends it. The messages of an album are updates of their own; the answer tells of the last.
@@ -105,6 +106,25 @@ fn without_file(world: &mut World, parcel: &Parcel) -> Result<Value, Error> {
                 contact["user_id"] = json!(of);
             }
             json!({ "contact": contact })
+        }
+        // What a mini app sends that a keyboard has opened; only chats with the bot have such keyboards.
+        "web_app_data" => {
+            let data = parcel.fields.get("data").and_then(Value::as_str).unwrap_or_default();
+            let button = text("button_text").unwrap_or_default();
+            let chat = chat_of(world, parcel.chat, parcel.user)?;
+            let opens = |button: &Value, label: &str| button["text"] == label && button.get("web_app").is_some();
+            let has = |markup: &Value, label: &str| {
+                let rows = markup["keyboard"].as_array().into_iter().flatten().filter_map(Value::as_array);
+                rows.flatten().any(|button| opens(button, label))
+            };
+            let mut markups = chat.messages.iter().filter_map(|message| message.markup.as_deref());
+            if chat.kind != ChatKind::Private || !markups.any(|markup| has(markup, button)) {
+                return Err(Error::Cannot("no keyboard in this chat has such a button that opens a mini app"));
+            }
+            if data.is_empty() || data.len() > MOST_APP_DATA {
+                return Err(Error::Cannot("what a mini app sends has 1 to 4096 bytes"));
+            }
+            json!({ "web_app_data": { "data": data, "button_text": button } })
         }
         "sticker" => {
             let emoji = text("emoji").unwrap_or("👍").to_owned();

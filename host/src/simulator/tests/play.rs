@@ -293,6 +293,29 @@ async fn files_that_people_send_can_be_fetched_and_several_are_an_album() {
 }
 
 #[tokio::test]
+async fn a_mini_app_of_a_keyboard_sends_its_data() {
+    let (simulator, bot) = start().await;
+    let keyboard = json!({"keyboard": [["Plain", {"text": "Order", "web_app": {"url": "https://app.example"}}]]});
+    bot.ok("sendMessage", json!({"chat_id": ALICE, "text": "Here", "reply_markup": keyboard})).await;
+    let data = |chat: i64, button: &str, data: &str| {
+        let fields = json!({"data": data, "button_text": button});
+        json!({"what": "send", "chat": chat, "user": ALICE, "kind": "web_app_data", "fields": fields})
+    };
+    act(&bot, &simulator, data(ALICE, "Order", "{\"cups\":2}")).await.unwrap();
+    let told = heard(&bot).await;
+    assert_eq!(told[0].1["web_app_data"], json!({"data": "{\"cups\":2}", "button_text": "Order"}));
+    assert_eq!(told[0].1.get("text"), None);
+    for wrong in [data(ALICE, "Plain", "x"), data(ALICE, "Other", "x"), data(GROUP, "Order", "x")] {
+        let refused = act(&bot, &simulator, wrong).await.unwrap_err();
+        assert_eq!(refused, "no keyboard in this chat has such a button that opens a mini app");
+    }
+    for wrong in [String::new(), "é".repeat(2049)] {
+        let refused = act(&bot, &simulator, data(ALICE, "Order", &wrong)).await.unwrap_err();
+        assert_eq!(refused, "what a mini app sends has 1 to 4096 bytes");
+    }
+}
+
+#[tokio::test]
 async fn pictures_are_shown_and_nothing_that_could_be_a_page_is() {
     let (simulator, bot) = start().await;
     for (bytes, content_type, shown) in [

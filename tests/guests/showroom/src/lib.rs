@@ -88,6 +88,32 @@ mod showroom {
         Ok(())
     }
 
+    #[command("doors")]
+    fn doors(ctx: &mut Ctx) -> Result<(), Error> {
+        let rows = json!([
+            [{ "text": "Log in", "login_url": { "url": "https://login.example/here", "request_write_access": true } }],
+            [{ "text": "Shop", "web_app": { "url": "https://shop.example" } }, { "text": "Code", "copy_text": { "text": "TEA-42" } }],
+            [{ "text": "Tell others", "switch_inline_query": "tea" }, { "text": "Look here", "switch_inline_query_current_chat": "manti" }],
+        ]);
+        let keyboard =
+            json!({ "keyboard": [[{ "text": "Order", "web_app": { "url": "https://shop.example/order" } }]] });
+        let chat = ctx.chat_id();
+        ctx.enqueue("sendMessage", json!({ "chat_id": chat, "text": "An app below", "reply_markup": keyboard }))?;
+        let markup = json!({ "inline_keyboard": rows });
+        ctx.enqueue("sendMessage", json!({ "chat_id": chat, "text": "Doors", "reply_markup": markup }))?;
+        Ok(())
+    }
+
+    #[command("quiz")]
+    fn quiz(ctx: &mut Ctx) -> Result<(), Error> {
+        let quiz = json!({
+            "chat_id": ctx.chat_id(), "question": "What boils?", "options": ["Ice", "Water"], "type": "quiz",
+            "correct_option_ids": [1], "explanation": "At a hundred degrees.", "is_anonymous": false,
+        });
+        ctx.enqueue("sendPoll", quiz)?;
+        Ok(())
+    }
+
     #[command("later")]
     fn later(ctx: &mut Ctx) -> Result<(), Error> {
         ctx.after("bell", Duration::from_secs(3600), "tea")?;
@@ -121,6 +147,8 @@ mod showroom {
             format!("Thank you for {amount}")
         } else if let Some(number) = message["contact"]["phone_number"].as_str() {
             format!("Your number is {number}")
+        } else if let Some(data) = message["web_app_data"]["data"].as_str() {
+            format!("The app says {data}")
         } else if message["photo"].is_array() {
             "A picture".to_owned()
         } else if let Some(to) = message["reply_to_message"]["text"].as_str() {

@@ -4,33 +4,33 @@
 use std::ops::Range;
 
 /// The first value of a text.
-pub(super) fn first(text: &str) -> Range<usize> {
+pub(crate) fn first(text: &str) -> Range<usize> {
     let start = skip_blank(text.as_bytes(), 0);
     start..value_end(text.as_bytes(), start).unwrap_or(start)
 }
 
 /// The value of an object's field.
-pub(super) fn find(object: &str, key: &str) -> Option<Range<usize>> {
+pub(crate) fn find(object: &str, key: &str) -> Option<Range<usize>> {
+    fields(object).find(|(name, _)| *name == key).map(|(_, value)| value)
+}
+
+/// The fields of an object, until something is no JSON. Telegram's names have nothing to escape, so the text between the
+/// quotes is the name.
+pub(crate) fn fields(object: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     let bytes = object.as_bytes();
-    let mut at = inside(bytes, b'{')?;
-    loop {
-        let name = at..string_end(bytes, at)?;
-        at = skip_blank(bytes, name.end);
-        if bytes.get(at) != Some(&b':') {
-            return None;
-        }
-        at = skip_blank(bytes, at + 1);
-        let value = at..value_end(bytes, at)?;
-        // Telegram's names have nothing to escape, so the raw bytes are the name.
-        if bytes.get(name.start + 1..name.end - 1) == Some(key.as_bytes()) {
-            return Some(value);
-        }
-        at = next(bytes, value.end)?;
-    }
+    let mut at = inside(bytes, b'{');
+    std::iter::from_fn(move || {
+        let name = at?..string_end(bytes, at?)?;
+        let colon = skip_blank(bytes, name.end);
+        let start = (bytes.get(colon) == Some(&b':')).then(|| skip_blank(bytes, colon + 1))?;
+        let value = start..value_end(bytes, start)?;
+        at = next(bytes, value.end);
+        Some((object.get(name.start + 1..name.end - 1)?, value))
+    })
 }
 
 /// The items of an array; none where it is something else.
-pub(super) fn items(array: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+pub(crate) fn items(array: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let bytes = array.as_bytes();
     let mut at = inside(bytes, b'[').filter(|&at| bytes.get(at) != Some(&b']'));
     std::iter::from_fn(move || {
@@ -42,7 +42,7 @@ pub(super) fn items(array: &str) -> impl Iterator<Item = Range<usize>> + '_ {
 }
 
 /// The text of a JSON string; `None` where it is something else.
-pub(super) fn unescape(json: &str) -> Option<String> {
+pub(crate) fn unescape(json: &str) -> Option<String> {
     let mut rest = json.strip_prefix('"')?.strip_suffix('"')?;
     let mut text = String::with_capacity(rest.len());
     while let Some((plain, escaped)) = rest.split_once('\\') {
@@ -84,7 +84,7 @@ fn code_unit(rest: &mut &str) -> Option<u32> {
     Some(code)
 }
 
-fn skip_blank(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn skip_blank(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
         at += 1;
     }
@@ -135,7 +135,7 @@ fn nest_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
+pub(super) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes.get(at) != Some(&b'"') {
         return None;
     }
