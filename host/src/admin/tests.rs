@@ -70,10 +70,24 @@ fn api(store: &Path) -> Shared {
     let (arrivals, _) = mpsc::unbounded_channel();
     let operator = Operator::on_running(Store::open(store).unwrap(), BotId(42), arrivals);
     let (orders, mut ordered) = mpsc::channel(1);
+    let echo: PluginStatus = serde_json::from_value(serde_json::json!({
+        "name": "echo", "version": "", "manifest_version": "", "priority": 0, "state": "serving", "since": 0,
+        "reason": null, "before": null,
+    }))
+    .unwrap();
+    let mut listed = false;
     tokio::spawn(async move {
         while let Some(order) = ordered.recv().await {
-            if let Order::Change { plugin, answer, .. } = order {
-                answer.send(Err(OrderError::Unknown { name: plugin, known: vec![PluginName::new("echo")] })).unwrap();
+            match order {
+                Order::Change { plugin, answer, .. } => {
+                    answer
+                        .send(Err(OrderError::Unknown { name: plugin, known: vec![PluginName::new("echo")] }))
+                        .unwrap();
+                }
+                Order::List(answer) if !std::mem::replace(&mut listed, true) => {
+                    answer.send(vec![echo.clone()]).unwrap()
+                }
+                _ => {}
             }
         }
     });
@@ -133,6 +147,9 @@ async fn operators_are_answered_and_web_pages_are_not() {
     let answer = request_with(address, "POST /api/plugins/form/pause", &own, "").await;
     assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("no plugin `form`"), "{answer}");
     assert!(answer.contains("there is `echo`"), "{answer}");
+    let draft = r#"{"method":"sendMessage","params":{"text":"x"},"buttons_of":"form"}"#;
+    let answer = request_with(address, "POST /api/broadcasts", &format!("{own}{json}"), draft).await;
+    assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("no plugin `form`"), "{answer}");
     let answer = request_with(address, "POST /api/plugins/form/dance", &own, "").await;
     assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("no `dance`"), "{answer}");
     assert!(get("/api/plugins").await.starts_with("HTTP/1.1 503"), "nobody answers any more");
