@@ -5,7 +5,7 @@
 //! The engine's epoch interrupts a guest that does not come back by itself and asks here whether to go on.
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -20,6 +20,7 @@ pub(super) struct Meter {
     spent: AtomicU64,
     /// The thread's clock when the poll that is under way began.
     since: AtomicU64,
+    noted: AtomicBool,
 }
 
 /// The guest has used up its processor time.
@@ -29,7 +30,8 @@ pub(super) struct Exhausted;
 
 impl Meter {
     pub(super) fn new(budget: Duration) -> Self {
-        let meter = Self { budget, allowed: AtomicU64::new(0), spent: AtomicU64::new(0), since: AtomicU64::new(0) };
+        let [allowed, spent, since] = [(); 3].map(|()| AtomicU64::new(0));
+        let meter = Self { budget, allowed, spent, since, noted: AtomicBool::new(false) };
         meter.renew();
         meter
     }
@@ -62,6 +64,11 @@ impl Meter {
     /// What the polls that are over have used.
     pub(super) fn spent(&self) -> Duration {
         Duration::from_nanos(self.spent.load(Relaxed))
+    }
+
+    /// True the first time: whoever asks takes note of the run.
+    pub(super) fn is_noted_now(&self) -> bool {
+        !self.noted.swap(true, Relaxed)
     }
 }
 

@@ -196,6 +196,11 @@ impl Plugin {
         let _place = self.engine.place().await;
         let start = tx.savepoint();
         let meter = Arc::new(Meter::new(invocation.budget(&self.context.limits).cpu));
+        let is_job = matches!(invocation.event, Event::Job(_));
+        // A job's time says nothing of how fast events are handled.
+        if is_job {
+            meter.is_noted_now();
+        }
         let http = self.engine.http();
         let host = Host::running(Arc::clone(&self.context), Arc::clone(&meter), http, invocation, tx, outbound);
         let (host, result) = match &invocation.event {
@@ -205,11 +210,7 @@ impl Plugin {
                 (host, Err(error)) => (host, Err(error)),
             },
         };
-        // A job's time says nothing of how fast events are handled.
-        let is_job = matches!(invocation.event, Event::Job(_));
-        if !is_job {
-            self.habit.note(meter.spent());
-        }
+        self.habit.note_end(&meter);
         let lines = host.lines;
         let run = host.run.expect("a host that was made for a run has one");
         if result.is_ok() {
@@ -389,7 +390,7 @@ impl Plugin {
 
     /// Work of which the meter tells how long it took; when that is long, it makes room for the others.
     async fn in_turn<T: Send + 'static>(&self, meter: Arc<Meter>, work: impl Future<Output = T> + Send + 'static) -> T {
-        let is_long = || self.habit.is_long(meter.spent());
+        let is_long = || self.habit.is_long(&meter);
         self.engine.long_runs().share(self.turns, is_long, work).await
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A guest that works on is interrupted a few milliseconds later, but everybody who is due meanwhile has waited for
 //! that, and where fifty work on, for all of them in turn. So a run that has worked for a moment already, or whose
-//! plugin's runs usually do, goes on elsewhere: on threads of a lower priority, one less than there are processors.
+//! plugin's runs usually do, goes on elsewhere: on threads of their own, one less than there are processors.
 //! It has a turn there until it waits or is interrupted. Plugins take turns, and so do the runs of one plugin: one that
 //! has many long runs under way takes no more from a plugin that has one. Nothing fails here; waiting for a turn counts
 //! towards `limits.time`, not towards `limits.cpu`.
@@ -18,13 +18,15 @@ use std::{io, thread};
 use async_task::Runnable;
 use tokio::runtime::Handle;
 
+use super::meter::Meter;
+
 /// A run that has worked for so long is a long one.
 const LONG: Duration = Duration::from_millis(1);
 /// One in so many long runs makes a plugin's runs long ones from their start.
 const OFTEN: u32 = 8;
-/// Of threads that work on long runs: low enough that whoever wakes up goes before them, high enough that they still get
-/// a quarter of the time where nobody ever sleeps.
-const NICE: i32 = 5;
+/// What counts of a run at most, so that a plugin is judged by what it does often: as much as makes it long until it does
+/// something else.
+const MOST: Duration = Duration::from_millis(8);
 
 /// The threads for long runs. They end when it is dropped, and what is under way on them with them.
 #[derive(Debug)]
@@ -64,7 +66,6 @@ impl LongRuns {
         for n in 0..processors.saturating_sub(1).max(1) {
             let shared = Arc::clone(&shared);
             let work = move || {
-                step_back();
                 while let Some(runnable) = shared.next() {
                     runnable.run();
                 }
@@ -181,28 +182,32 @@ impl Turns {
     }
 }
 
-/// Makes the calling thread one that lets the others go first.
-fn step_back() {
-    // Elsewhere it would be the whole process that steps back.
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
-        tracing::warn!(%error, "long runs work at the priority of all others: these may wait for them");
-    }
-}
-
 impl Habit {
-    /// Takes note of how long a run worked. A very long one counts no more than a long one, so that a plugin is judged
-    /// by what it does often.
-    pub(super) fn note(&self, cpu: Duration) {
-        let cpu = nanos(cpu.min(LONG * OFTEN));
+    /// Whether a run is a long one. That it has just become one is taken note of at once: where many begin together, the
+    /// others need not find out for themselves.
+    pub(super) fn is_long(&self, run: &Meter) -> bool {
+        let worked = run.spent();
+        if worked >= LONG && run.is_noted_now() {
+            self.note(MOST);
+        }
+        worked >= LONG || self.mean() >= LONG
+    }
+
+    /// Takes note of a run that is over.
+    pub(super) fn note_end(&self, run: &Meter) {
+        if run.is_noted_now() {
+            self.note(run.spent());
+        }
+    }
+
+    fn note(&self, worked: Duration) {
         let mean = self.0.load(Relaxed);
         // Of two runs that end at once one may be forgotten.
-        self.0.store(mean - mean / u64::from(OFTEN) + cpu / u64::from(OFTEN), Relaxed);
+        self.0.store(mean - mean / u64::from(OFTEN) + nanos(worked.min(MOST)) / u64::from(OFTEN), Relaxed);
     }
 
-    /// Whether a run is a long one that has worked for so long.
-    pub(super) fn is_long(&self, cpu: Duration) -> bool {
-        cpu >= LONG || self.0.load(Relaxed) >= nanos(LONG)
+    fn mean(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Relaxed))
     }
 }
 
@@ -220,21 +225,35 @@ mod tests {
     fn a_habit_is_what_is_done_often() {
         let (short, long) = (Duration::from_micros(50), Duration::from_secs(1));
         let habit = Habit::default();
-        assert!(!habit.is_long(short) && habit.is_long(LONG));
-        for _ in 0..3 {
-            habit.note(long);
-        }
-        assert!(habit.is_long(Duration::ZERO), "its last runs were long");
+        let is_long = || habit.is_long(&Meter::new(long));
+        habit.note(short);
+        assert!(!is_long());
+        habit.note(long);
+        assert!(is_long(), "it may well be what it does now");
         for _ in 0..20 {
             habit.note(short);
         }
-        assert!(!habit.is_long(Duration::ZERO), "its last runs were short");
+        assert!(!is_long(), "its last runs were short");
         let mut was_long = 0;
         for n in 0..200 {
             habit.note(if n % 20 == 0 { long } else { short });
-            was_long += i32::from(habit.is_long(Duration::ZERO));
+            was_long += i32::from(is_long());
         }
         assert!(was_long < 20, "one long run in twenty is no habit: {was_long}");
+    }
+
+    #[tokio::test]
+    async fn what_begins_together_learns_from_each_other() {
+        let work = |meter: Arc<Meter>| async move {
+            meter.measure(async { while meter.check().is_ok() {} }).await;
+        };
+        let habit = Habit::default();
+        let [first, second] = [(); 2].map(|()| Arc::new(Meter::new(LONG * 2)));
+        work(Arc::clone(&first)).await;
+        assert!(!habit.is_long(&second));
+        assert!(habit.is_long(&first) && habit.is_long(&second));
+        habit.note_end(&first);
+        assert_eq!(habit.mean(), MOST / OFTEN, "it counts once");
     }
 
     /// Long works of so many runs of each plugin, all begun at once, with five polls each: whose polls they were.
@@ -297,19 +316,15 @@ mod tests {
                     polls.fetch_add(1, Relaxed);
                     tokio::time::sleep(Duration::from_secs(3600)).await;
                 }
-                (tokio::time::Instant::now(), rustix::process::getpriority_process(None))
+                tokio::time::Instant::now()
             }
         };
         let begun = tokio::time::Instant::now();
-        let (ended, priority) = long_runs.share(Turns::of_another(), || polls.load(Relaxed) >= 2, work).await;
+        let ended = long_runs.share(Turns::of_another(), || polls.load(Relaxed) >= 2, work).await;
         assert_eq!((ended - begun).as_secs(), 4 * 3600);
         let threads = threads.lock().unwrap();
         let here = threads.iter().map(|id| *id == std::thread::current().id()).collect::<Vec<_>>();
         assert_eq!(here, [true, true, false, false]);
-        if cfg!(target_os = "linux") {
-            assert_eq!(priority, Ok(NICE));
-            assert_ne!(rustix::process::getpriority_process(None), Ok(NICE), "this thread did not step back");
-        }
     }
 
     #[tokio::test]

@@ -76,7 +76,7 @@ async fn harm(simulator: Simulator, host: Arc<Host>, over: Arc<AtomicBool>, mut 
         let begun = Instant::now();
         while dead(&host).await < asked {
             assert!(begun.elapsed() < Duration::from_secs(30), "bad runs do not end:\n{}", host.log());
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
         }
         for (n, text) in GOOD.into_iter().enumerate() {
             ask(&simulator, chat(100 + n), text).await;
