@@ -69,7 +69,7 @@ pub fn references(hash: &Hash) -> Vec<u8> {
     key
 }
 
-/// The content that a key of [`reference`] is about.
+/// The content that a key of [`reference()`] is about.
 #[must_use]
 pub fn needed_by(key: &[u8]) -> Option<Hash> {
     let (hash, rest) = key.strip_prefix(&[REFERENCE])?.split_first_chunk()?;
