@@ -415,9 +415,6 @@ impl Run {
     /// to the bot's own chat with the same person.
     fn put_business(&self, params: &mut Object) {
         const CONNECTION: &str = "business_connection_id";
-        if !self.raw().contains(CONNECTION) {
-            return;
-        }
         let object = self.object();
         // Of a pressed button, the message below which it is.
         let place = object.as_ref().and_then(|object| object.get("message")).or(object);

@@ -339,9 +339,9 @@ fn example_plugins_stay_small() {
         let most = match n_methods {
             0..=3 if !broadcasts => {
                 n_small += 1;
-                150_000
+                150 << 10
             }
-            _ => 200_000,
+            _ => 200 << 10,
         };
         assert!(seen["bytes"].as_u64() < Some(most), "{} has {} bytes, {most} at most", wasm.display(), seen["bytes"]);
     }
