@@ -15,6 +15,7 @@ mod bare;
 mod bindings;
 mod buttons;
 mod cache;
+mod clock;
 mod component;
 mod engine;
 mod file;

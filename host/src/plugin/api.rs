@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use super::allowance::Queued;
 use super::bindings::botyard::types::types;
+use super::clock::Ticking;
 use super::http::HttpClient;
 use super::journal::Cursor;
 use super::limits::{Budget, Limit, MemoryGuard};
@@ -69,6 +70,8 @@ pub(super) struct Host {
     /// Nanoseconds that it has waited on purpose.
     waited: u64,
     wasi: wasi::Wasi,
+    /// While it is in a store.
+    pub(super) ticking: Option<Ticking>,
 }
 
 /// The state of one run.
@@ -150,6 +153,7 @@ impl Host {
             panic: None,
             http,
             context,
+            ticking: None,
         }
     }
 

@@ -1,15 +1,11 @@
-//! The one engine: its configuration, its pool of instances, its clock, and how a file becomes a plugin.
+//! The one engine: its configuration, its pool of instances, and how a file becomes a plugin.
 //!
-//! The pool has a place for every run that may be under way at once; a run beyond that waits for a place. A
-//! thread named `epoch` ticks for as long as the engine lives: it is what interrupts a guest that does not
-//! come back by itself.
+//! The pool has a place for every run that may be under way at once; a run beyond that waits for a place.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use secrecy::SecretString;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -22,6 +18,7 @@ use super::allowance::Allowances;
 use super::api::{Host, wasi};
 use super::bindings::{self, PluginPre};
 use super::cache::Cache;
+use super::clock::Clock;
 use super::limits::{MEMORY_CAP, MOST_INSTANCES, MOST_MEMORIES, MOST_TABLES};
 use super::run::describe;
 use super::turns::{Habit, LongRuns, Turns};
@@ -30,8 +27,6 @@ use super::{Buttons, Error, Grants, HttpClient, Limits, Manifest, Plugin, Rights
 use crate::domain::PluginName;
 use crate::i18n::Catalogs;
 
-/// How often a guest is interrupted to see whether it may go on.
-const TICK: Duration = Duration::from_millis(5);
 /// The guest's part of a run's stack; what is left of the stack is for host functions.
 const GUEST_STACK: usize = 256 << 10;
 const STACK: usize = 512 << 10;
@@ -87,8 +82,7 @@ struct Inner {
     cache: Option<Cache>,
     /// Compiling takes memory and all processors, so plugins are loaded one after the other.
     loading: Mutex<()>,
-    /// The clock's thread ends when this is dropped.
-    _clock: mpsc::Sender<()>,
+    clock: Clock,
 }
 
 impl Engine {
@@ -108,6 +102,8 @@ impl Engine {
     fn over(wasm: wasmtime::Engine, settings: EngineSettings) -> Result<Self, Error> {
         let mut linker = Linker::new(&wasm);
         bindings::Plugin::add_to_linker::<_, HasSelf<Host>>(&mut linker, |host| host).map_err(broken)?;
+        let epochs = wasm.clone();
+        let clock = Clock::start(move || epochs.increment_epoch()).map_err(|error| Error::Engine(error.to_string()))?;
         Ok(Self(Arc::new(Inner {
             linker,
             places: Semaphore::new(settings.max_runs.max(1)),
@@ -116,7 +112,7 @@ impl Engine {
             allowances: Allowances::default(),
             cache: settings.cache_dir.and_then(|folder| Cache::open(folder, &wasm)),
             loading: Mutex::new(()),
-            _clock: start_clock(wasm.clone()).map_err(|error| Error::Engine(error.to_string()))?,
+            clock,
             wasm,
         })))
     }
@@ -230,6 +226,7 @@ impl Engine {
     /// A store for one instance: guarded, and interrupted at every tick.
     pub(super) fn store(&self, mut host: Host) -> Store<Host> {
         host.begin();
+        host.ticking = Some(self.0.clock.ticking());
         let mut store = Store::new(&self.0.wasm, host);
         store.limiter(|host| &mut host.memory);
         store.set_hostcall_fuel(CALL_BYTES);
@@ -286,17 +283,6 @@ fn on_demand() -> Config {
     let mut config = common();
     config.memory_reservation(0).memory_guard_size(64 << 10);
     config
-}
-
-fn start_clock(engine: wasmtime::Engine) -> std::io::Result<mpsc::Sender<()>> {
-    let (clock, stopped) = mpsc::channel();
-    let tick = move || {
-        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
-            engine.increment_epoch();
-        }
-    };
-    std::thread::Builder::new().name("epoch".to_owned()).spawn(tick)?;
-    Ok(clock)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Who works when there is more to do than processors: runs that take long make room for the others.
 //!
-//! A guest that works on is interrupted a few milliseconds later, but everybody who is due meanwhile has waited for
-//! that, and where fifty work on, for all of them in turn. So a run that has worked for a moment already, or whose
+//! A guest that works on is interrupted at the next tick, but everybody who is due meanwhile has waited for that, and
+//! where fifty work on, for all of them in turn. So a run that has worked for a moment already, or whose
 //! plugin's runs usually do, goes on elsewhere: on threads of their own, one less than there are processors.
 //! It has a turn there until it waits or is interrupted. Plugins take turns, and so do the runs of one plugin: one that
 //! has many long runs under way takes no more from a plugin that has one. Nothing fails here; waiting for a turn counts
@@ -68,6 +68,8 @@ impl LongRuns {
             let work = move || {
                 while let Some(runnable) = shared.next() {
                     runnable.run();
+                    // A system may leave a thread alone that never waits, for longer than others have time.
+                    thread::yield_now();
                 }
             };
             thread::Builder::new().name(format!("long-runs-{n}")).spawn(work)?;

@@ -1,4 +1,5 @@
-//! How long people wait for a healthy plugin while others are kept looping, eating memory and panicking.
+//! How long people wait for a healthy plugin while others are kept looping, eating memory and panicking, and while the
+//! same others are asked as much and do well: the difference is what misbehaving costs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,17 +8,28 @@ use std::time::{Duration, Instant};
 use botyard::simulator::{Bulk, Simulator};
 use botyard_tests::{Host, HostBuilder, guest, plugin};
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 
 use crate::peer;
 use crate::report::{Report, quantile};
 
 const PER_SECOND: u32 = 100;
 const CHATS: i64 = 500;
-/// So many at once of each.
-const VOLLEY: usize = 8;
+/// What three plugins do badly.
 const BAD: [&str; 3] = ["/loop", "/eat", "/panic"];
 /// What the same plugins do well.
 const GOOD: [&str; 3] = ["/well", "/eat 1", "/fail 1"];
+
+/// How the others are asked.
+#[derive(Clone, Copy)]
+struct Volleys {
+    /// So many at once of each plugin.
+    of: usize,
+    every: Duration,
+}
+
+const VOLLEYS: [Volleys; 2] =
+    [Volleys { of: 1, every: Duration::from_millis(60) }, Volleys { of: 8, every: Duration::from_millis(500) }];
 
 pub(crate) async fn measure(quick: bool) -> Report {
     let (rounds, seconds) = if quick { (3, 2) } else { (10, 4) };
@@ -38,51 +50,85 @@ pub(crate) async fn measure(quick: bool) -> Report {
     let host = Arc::new(host);
     let begin = host.threads();
     listen(&simulator, PER_SECOND).await;
-    let (mut alone, mut beside, mut bad) = (Vec::new(), Vec::new(), 0);
-    // In turn, so that what else happens on the machine happens to both.
+    let mut alone = Vec::new();
+    let mut beside = VOLLEYS.map(|volleys| [GOOD, BAD].map(|texts| (volleys, texts, Vec::new())));
+    let mut bad_runs = 0;
+    // In turn, so that what else happens on the machine happens to all.
     for _ in 0..rounds {
         alone.extend(listen(&simulator, PER_SECOND * seconds).await);
-        let over = Arc::new(AtomicBool::new(false));
-        let harm = tokio::spawn(harm(simulator.clone(), host.clone(), over.clone(), bad));
-        beside.extend(listen(&simulator, PER_SECOND * seconds).await);
-        over.store(true, Ordering::Relaxed);
-        bad = harm.await.expect("it does not panic");
+        for (volleys, texts, times) in beside.iter_mut().flatten() {
+            let over = Arc::new(AtomicBool::new(false));
+            let others = tokio::spawn(volleys.ask(simulator.clone(), *texts, over.clone()));
+            times.extend(listen(&simulator, PER_SECOND * seconds).await);
+            over.store(true, Ordering::Relaxed);
+            let asked = others.await.expect("it does not panic");
+            if *texts == BAD {
+                bad_runs += asked;
+                all_given_up(&host, bad_runs).await;
+            }
+        }
     }
     let end = host.threads();
-    let mut worst_hundredth = Vec::new();
-    for (name, times) in [("alone", &mut alone), ("beside 24 loops, memory bombs and panics at once", &mut beside)] {
+    let mut row = |name: &str, times: &mut Vec<f64>| {
         let parts = [0.5, 0.9, 0.99, 1.0].map(|part| quantile(times, part));
-        worst_hundredth.push(parts[2]);
         report.row(name, parts);
+        parts[2]
+    };
+    let alone = row("alone", &mut alone);
+    let mut notes = vec![format!(
+        "{rounds} rounds of {seconds} s each, in turn; {bad_runs} bad runs; {begin} threads at the beginning, {end} at the end."
+    )];
+    for [(volleys, _, well), (_, _, badly)] in &mut beside {
+        let at_once = volleys.of * BAD.len();
+        let well = row(&format!("beside {at_once} others at a time, who do well"), well);
+        let badly = row(&format!("beside {at_once} loops, memory bombs and panics at a time"), badly);
+        notes.push(format!(
+            "p99 beside {at_once} bad runs at a time: {:.2} times what it is beside as many good ones, {:.2} times what it \
+             is alone.",
+            badly / well,
+            badly / alone,
+        ));
     }
-    report.note(format!(
-        "{rounds} rounds of {seconds} s each, in turn. p99 beside {bad} bad runs is {:.2} times what it is alone; {begin} \
-         threads at the beginning, {end} at the end.",
-        worst_hundredth[1] / worst_hundredth[0],
-    ));
+    for note in notes {
+        report.note(note);
+    }
     report
 }
 
-/// Does harm until told to stop, and until all of it is over: volleys small enough, and with some good behaviour between
-/// them, that no plugin is given a rest for failing all the time. Takes and answers how many bad runs there were.
-async fn harm(simulator: Simulator, host: Arc<Host>, over: Arc<AtomicBool>, mut asked: u64) -> u64 {
-    let chat = |n: usize| Bulk::new(0, 0).first_chat + CHATS + i64::try_from(n).expect("few");
-    while !over.load(Ordering::Relaxed) {
-        for n in 0..BAD.len() * VOLLEY {
-            let text = BAD[n % BAD.len()].to_owned();
-            simulator.push_updates(&Bulk { text, first_chat: chat(n), ..Bulk::new(1, 1) });
-            asked += 1;
+impl Volleys {
+    /// Asks the others for `texts` again and again until told to stop; answers how often. Volleys are small enough, and
+    /// there is some good behaviour between them, that no plugin is given a rest for failing all the time.
+    async fn ask(self, simulator: Simulator, texts: [&'static str; 3], over: Arc<AtomicBool>) -> u64 {
+        let chat = |n: usize| Bulk::new(0, 0).first_chat + CHATS + i64::try_from(n).expect("few");
+        let mut ticks = tokio::time::interval(self.every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut asked = 0;
+        while !over.load(Ordering::Relaxed) {
+            ticks.tick().await;
+            for n in 0..texts.len() * self.of {
+                let text = texts[n % texts.len()].to_owned();
+                simulator.push_updates(&Bulk { text, first_chat: chat(n), ..Bulk::new(1, 1) });
+                asked += 1;
+            }
+            if asked % 24 == 0 {
+                // Between two volleys.
+                tokio::time::sleep(self.every / 2).await;
+                for (n, text) in GOOD.into_iter().enumerate() {
+                    ask(&simulator, chat(100 + n), text).await;
+                }
+            }
         }
-        let begun = Instant::now();
-        while dead(&host).await < asked {
-            assert!(begun.elapsed() < Duration::from_secs(30), "bad runs do not end:\n{}", host.log());
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-        for (n, text) in GOOD.into_iter().enumerate() {
-            ask(&simulator, chat(100 + n), text).await;
-        }
+        asked
     }
-    asked
+}
+
+/// Waits until the host has given up so many events.
+async fn all_given_up(host: &Arc<Host>, events: u64) {
+    let begun = Instant::now();
+    while dead(host).await < events {
+        assert!(begun.elapsed() < Duration::from_secs(30), "bad runs do not end:\n{}", host.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// How many events the host has given up.
