@@ -21,6 +21,7 @@ use crate::store::Store;
 
 mod buttons;
 mod limits;
+mod reaches;
 
 struct NoCalls;
 
