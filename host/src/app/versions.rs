@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
+use super::admission::{self, Admission};
 use super::plugins::Loader;
 use super::shelf::{self, Shelf, Step};
 use crate::config::{self, Config};
 use crate::dispatch::{Entry, Trial};
 use crate::domain::{BotId, PluginName};
-use crate::plugin::{self, Lock, LockError, Plugin};
+use crate::plugin::{LockError, Plugin};
 use crate::store::rows::button::{self, ButtonRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::prefix_end;
@@ -58,6 +59,10 @@ impl Versions {
             }
             match self.load(config, name, entry).await {
                 Ok(loaded) => all.push((name.clone(), loaded)),
+                // Only the approved file itself is to serve, so it makes no difference that this one has served before.
+                Err(error) if matches!(error.downcast_ref(), Some(LockError::OtherFile { .. })) => {
+                    problems.push(format!("plugin `{name}`: {error:#}"));
+                }
                 Err(error) => match self.last(config, name, entry).await {
                     Ok(plugin) => {
                         let refused = Some(format!("{error:#}"));
@@ -97,18 +102,27 @@ impl Versions {
             );
             return Ok(Loaded { entry: serving(before.clone(), entry), refused: Some(why) });
         }
-        let plugin = self.loader.make(config, name, entry, wasm.clone()).await?;
-        if let Err(why) = approval(config, name, entry, &plugin, &wasm).await {
-            // Whatever has served goes on, and nothing is written down.
-            let before = match before {
-                None if !row.serving.is_empty() && row.serving != found.as_str() => {
-                    self.kept(config, name, entry, &row.serving).await
-                }
-                before => before,
-            };
-            let Some(before) = before else { anyhow::bail!(why) };
-            return Ok(Loaded { entry: serving(before, entry), refused: Some(why.to_string()) });
-        }
+        let admitted = async {
+            let admission = Admission::of(config, name, entry, &wasm).await?;
+            let plugin = self.loader.make(config, name, entry, wasm.clone()).await?;
+            admission.admits(&plugin)?;
+            anyhow::Ok(plugin)
+        };
+        let plugin = match admitted.await {
+            Ok(plugin) => plugin,
+            Err(error) if !error.is::<LockError>() => return Err(error),
+            Err(why) => {
+                // Whatever has served goes on, and nothing is written down.
+                let before = match before {
+                    None if !row.serving.is_empty() && row.serving != found.as_str() => {
+                        self.kept(config, name, entry, &row.serving).await
+                    }
+                    before => before,
+                };
+                let Some(before) = before else { return Err(why) };
+                return Ok(Loaded { entry: serving(before, entry), refused: Some(why.to_string()) });
+            }
+        };
         self.learn_buttons(&plugin).await?;
         let Some(before) = before else {
             let old = row.clone();
@@ -133,7 +147,7 @@ impl Versions {
         Ok(Loaded { entry: Entry { trial, ..serving(before, entry) }, refused: None })
     }
 
-    /// Makes a plugin of a file that has been let in before.
+    /// Makes a plugin of a file that has been let in before, if it still is.
     async fn make(
         &self,
         config: &Config,
@@ -141,7 +155,8 @@ impl Versions {
         entry: &config::Plugin,
         wasm: Vec<u8>,
     ) -> anyhow::Result<Arc<Plugin>> {
-        let plugin = self.loader.make(config, name, entry, wasm).await?;
+        let plugin = self.loader.make(config, name, entry, wasm.clone()).await?;
+        admission::goes_on(config, entry, &plugin, &wasm).await?;
         self.learn_buttons(&plugin).await?;
         Ok(plugin)
     }
@@ -305,22 +320,6 @@ impl Versions {
             }
         }
     }
-}
-
-/// Whether `bot.lock` lets this file in.
-async fn approval(
-    config: &Config,
-    name: &PluginName,
-    entry: &config::Plugin,
-    plugin: &Plugin,
-    wasm: &[u8],
-) -> Result<(), LockError> {
-    let file = config.file.clone();
-    let lock = tokio::task::spawn_blocking(move || Lock::read(&file)).await;
-    let lock = lock.unwrap_or_else(|error| {
-        Err(LockError::Unreadable { path: "bot.lock".to_owned(), reason: error.to_string() })
-    })?;
-    lock.check(name.as_str(), entry.pin == config::Pin::Hash, &plugin::file_hash(wasm), &plugin.rights)
 }
 
 fn serving(plugin: Arc<Plugin>, entry: &config::Plugin) -> Entry {
