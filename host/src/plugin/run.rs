@@ -543,18 +543,16 @@ fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
     let backtrace = error.downcast_ref::<WasmBacktrace>().map(ToString::to_string).unwrap_or_default();
     let mut backtrace = backtrace.lines().skip(1).map(str::trim).collect::<Vec<_>>().join("\n");
     // The names in it are the guest's.
+    backtrace = redact(&backtrace).into_owned();
     shorten(&mut backtrace, BACKTRACE_BYTES);
     if let Some(panic) = host.panic.take() {
-        return RunError::Panicked {
-            message: guests_words(panic.message),
-            file: panic.file,
-            line: panic.line,
-            backtrace,
-        };
+        let (message, file) = (guests_words(panic.message), guests_words(panic.file));
+        return RunError::Panicked { message, file, line: panic.line, backtrace };
     }
+    // Those of host functions quote what the guest has given them.
     let message = match error.downcast_ref::<Trap>() {
         Some(trap) => trap.to_string(),
         None => error.root_cause().to_string(),
     };
-    RunError::Trapped { message, backtrace }
+    RunError::Trapped { message: guests_words(message), backtrace }
 }
