@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_types, reason = "real processes take real time")]
 
 mod e2e {
+    mod admission;
     mod albums;
     mod answers;
     mod authors;

@@ -31,6 +31,8 @@ const REACH_NOBODY: [&str; 6] = [
     "getuserprofilephotos",
     "setgamescore",
 ];
+/// Where the chat stands that a call is for.
+const OWN_CHAT: &str = "chat_id";
 /// What a chat's member is called that is no person.
 const MEMBERS: [&str; 2] = ["actor_chat_id", "sender_chat_id"];
 /// Texts with markup of their own, which may name media by address.
@@ -71,9 +73,9 @@ pub(in crate::plugin) fn named_in(method: &str, params: &str) -> Result<Vec<Name
     if found.on_disk {
         return Err(Unfit::OnDisk);
     }
-    let Found { mut chats, members, account, .. } = found;
+    let Found { mut chats, members, account, own_chat, .. } = found;
     let is = |methods: &[&str]| methods.binary_search(&method.to_ascii_lowercase().as_str()).is_ok();
-    let in_its_chat = is(&IN_A_CHAT) && !chats.is_empty();
+    let in_its_chat = is(&IN_A_CHAT) && own_chat == Some(true);
     if !in_its_chat && !is(&REACH_NOBODY) {
         chats.extend(members);
         chats.extend(account.then_some(Named::Account));
@@ -93,6 +95,8 @@ struct Found {
     members: Vec<Named>,
     account: bool,
     on_disk: bool,
+    /// Whether the call says which chat it is for, and nothing else for the same.
+    own_chat: Option<bool>,
 }
 
 /// Walks over all of the parameters. A key that stands twice is looked at twice: nobody knows which of them counts.
@@ -184,9 +188,15 @@ impl<'de> Visitor<'de> for Walk<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let (left, objects) = (self.deeper()?, self.objects + 1);
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            // Others may not know it in capitals.
+            let is_own_chat = objects == 1 && key == OWN_CHAT;
             let key = key.to_ascii_lowercase();
             if is_id(&key) {
-                self.take(&key, map.next_value()?);
+                let value: Value = map.next_value()?;
+                if is_own_chat {
+                    self.found.own_chat = Some(!value.is_null() && self.found.own_chat.unwrap_or(true));
+                }
+                self.take(&key, value);
             } else {
                 map.next_value_seed(Walk { found: &mut *self.found, left, objects, key: &key })?;
             }

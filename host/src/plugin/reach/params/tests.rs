@@ -59,6 +59,11 @@ fn every_chat_of_a_call_is_found_however_it_is_written() {
         ("setChatTitle", r#"{"chat_id":8,"scope":"a word"}"#, "8"),
         ("sendGift", r#"{"user_id":9,"gift_id":"1"}"#, "9"),
         ("sendGift", r#"{"user_id":9,"chat_id":7,"gift_id":"1"}"#, "7"),
+        // What Telegram may not take for the chat that the call is for.
+        ("sendGift", r#"{"user_id":9,"Chat_Id":7,"gift_id":"1"}"#, "7 9"),
+        ("sendGift", r#"{"user_id":9,"chat_id":7,"chat_id":null,"gift_id":"1"}"#, "7 9"),
+        ("sendGift", r#"{"user_id":9,"reply_parameters":{"chat_id":7},"gift_id":"1"}"#, "7 9"),
+        ("sendGift", r#"{"user_id":9,"reply_parameters":"{\"chat_id\":7}","gift_id":"1"}"#, "7 9"),
         ("banChatMember", r#"{"chat_id":-5,"user_id":9}"#, "-5"),
         ("banChatSenderChat", r#"{"chat_id":-5,"sender_chat_id":-9}"#, "-5"),
         ("getUserProfilePhotos", r#"{"user_id":9}"#, ""),
