@@ -29,7 +29,7 @@ const LEFT: [&[u8]; 7] = [
 /// All of them, each once.
 pub(super) fn of(secret: &str) -> BTreeSet<String> {
     let json = serde_json::Value::from(secret).to_string();
-    let json = json[1..json.len() - 1].to_owned();
+    let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(&json).to_owned();
     let mut forms = BTreeSet::from([secret.to_owned(), secret.escape_debug().to_string()]);
     for json in [in_ascii(&json), json] {
         forms.insert(json.replace('/', "\\/"));

@@ -16,7 +16,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::Named;
-use super::known::{FIELDS, FILES, IN_A_CHAT, WORDS};
+use super::known::{FILES, IN_A_CHAT, TEXTS, WORDS};
 use crate::domain::ChatId;
 
 /// Levels of parameters within parameters that are looked at.
@@ -132,7 +132,7 @@ impl Walk<'_> {
     fn text<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
         let has = |names: &[&str]| names.binary_search(&self.key).is_ok();
         let is_param = self.objects <= 1;
-        let is_words = if is_param { has(&WORDS) } else { has(&FIELDS) };
+        let is_words = if is_param { has(&WORDS) } else { has(&TEXTS) };
         let is_path = || has(&FILES) && text.trim_start().starts_with(['/', '\\', '~']);
         self.found.on_disk |= match MARKED_UP.contains(&self.key) {
             true => addresses_disk(text),
@@ -152,7 +152,9 @@ impl Walk<'_> {
 /// Whether a text with markup shows a file on a disk.
 fn addresses_disk(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    text.match_indices("file:").any(|(at, _)| text[..at].trim_end().ends_with(['"', '\'', '=', '(', '<']))
+    let mut before = text.split("file:");
+    before.next_back();
+    before.any(|before| before.trim_end().ends_with(['"', '\'', '=', '(', '<']))
 }
 
 /// Whether somebody may take it for a list or an object; what people write in brackets is none.
