@@ -152,9 +152,7 @@ impl Walk<'_> {
 /// Whether a text with markup shows a file on a disk.
 fn addresses_disk(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    let mut before = text.split("file:");
-    before.next_back();
-    before.any(|before| before.trim_end().ends_with(['"', '\'', '=', '(', '<']))
+    text.rsplit("file:").skip(1).any(|before| before.trim_end().ends_with(['"', '\'', '=', '(', '<']))
 }
 
 /// Whether somebody may take it for a list or an object; what people write in brackets is none.
