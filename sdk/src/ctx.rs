@@ -69,7 +69,7 @@ pub struct Ctx<S: State = NoState> {
 impl<S: State> Ctx<S> {
     pub(crate) fn new(invocation: Invocation) -> Result<Self, Error> {
         let state = match &invocation.event {
-            Event::Expired(state) if S::KEPT => OldState::from(state.clone()).read()?,
+            Event::Expired(state) if S::KEPT => state::own(state.clone())?,
             _ => state::load()?,
         };
         Ok(Self { run: Run::new(invocation), state })

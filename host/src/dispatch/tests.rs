@@ -49,7 +49,7 @@ impl Bench {
     }
 
     fn serve(&self, plugin: &Arc<Plugin>, trial: Option<&Arc<Plugin>>) {
-        let trial = trial.map(|new| Arc::new(Trial::new(new.clone(), plugin, 100)));
+        let trial = trial.map(|new| Arc::new(Trial::new(new.clone(), plugin, 100, 5)));
         let entry = Entry { plugin: plugin.clone(), trial, priority: 0, on_crash: OnCrash::Retry };
         self.dispatcher.set_routes(Routes::new(vec![entry]));
     }

@@ -4,8 +4,9 @@ use tokio::time::Instant;
 
 use super::{Entry, Live, Loaded};
 use crate::clock::unix_millis;
-use crate::dispatch::Notice;
+use crate::dispatch::{End, Notice};
 use crate::domain::PluginName;
+use crate::plugin::Plugin;
 
 impl Live {
     /// Notes when the entry's trial ends, if it has one.
@@ -45,22 +46,35 @@ impl Live {
         }
     }
 
-    /// Lets those versions serve whose time on trial is over.
+    /// What is to be done about those versions whose time on trial is over.
     pub(super) async fn end_trials(&mut self) {
         let now = Instant::now();
         let over: Vec<PluginName> =
             self.trials.iter().filter(|(_, end)| **end <= now).map(|(name, _)| name.clone()).collect();
         for name in over {
-            let Some(entry) = self.entry(&name) else {
+            let Some((entry, trial)) = self.entry(&name).and_then(|entry| Some((entry.clone(), entry.trial?))) else {
                 self.trials.remove(&name);
                 continue;
             };
-            let plugin = entry.newest().clone();
-            if let Err(error) = self.versions.promote(&plugin).await {
-                tracing::error!(plugin = %name, %error, "that the version has proven itself can't be written down");
+            // It is given nothing to show what it does.
+            let is_idle = self.parts.dispatcher.is_paused(&name) || self.resting.contains_key(&name);
+            match if is_idle { End::WatchOn } else { trial.end() } {
+                End::WatchOn => self.watch_over(&name, &entry),
+                End::RollBack(reason) => {
+                    let version = trial.plugin().version.to_string();
+                    self.roll_back(&name, &version, &reason).await;
+                }
+                End::Promote => {
+                    let plugin = trial.plugin().clone();
+                    tracing::info!(plugin = %name, version = %plugin.version, "the version has proven itself");
+                    // What begins from now on leaves no states as they were before.
+                    let entry = Entry { plugin: plugin.clone(), trial: None, ..entry };
+                    self.swap(vec![(name.clone(), Loaded { entry, refused: None })]);
+                    if let Err(error) = self.versions.promote(&plugin).await {
+                        tracing::error!(plugin = %name, %error, "that the version has proven itself can't be written down");
+                    }
+                }
             }
-            tracing::info!(plugin = %name, version = %plugin.version, "the version has proven itself");
-            self.swap(vec![(name, Loaded { entry: Entry { plugin, trial: None, ..entry }, refused: None })]);
         }
     }
 
@@ -78,9 +92,18 @@ impl Live {
             "its version {version} was rolled back ({reason}); save another one, or have this one tried again with \
              `botyard plugin reload {name}`"
         );
+        let plugin = entry.plugin.clone();
         self.swap(vec![(name.clone(), Loaded { entry: Entry { trial: None, ..entry }, refused: Some(why) })]);
         if let Err(error) = self.versions.reject(name, version, reason).await {
             tracing::error!(plugin = %name, %error, "that the version was rolled back can't be written down");
+        }
+        self.give_states_back(&plugin).await;
+    }
+
+    /// Conversations go on as they were before a trial. What is left to do where that fails is done as they go on.
+    pub(super) async fn give_states_back(&self, plugin: &Plugin) {
+        if let Err(error) = self.versions.give_states_back(plugin, false).await {
+            tracing::error!(plugin = %plugin.name, %error, "states can't be given back yet that a version on trial had taken over");
         }
     }
 
