@@ -34,6 +34,7 @@ mod e2e {
     mod state;
     mod support;
     mod texts;
+    mod trials;
     mod trust;
     mod typed;
     mod versions;

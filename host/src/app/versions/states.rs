@@ -27,7 +27,8 @@ struct Trial {
     /// States of other versions, those of them that it does not take over, and why the first.
     others: u32,
     refused: u32,
-    /// Of its own version: those that the version before reads and it does not.
+    /// Of its own version: all, and those that the version before reads and it does not.
+    own: u32,
     unreadable: u32,
     why: Option<String>,
 }
@@ -35,7 +36,7 @@ struct Trial {
 impl Trial {
     /// Why the version must not serve, if so; pure.
     fn verdict(&self, version: u32) -> Result<(), String> {
-        let Self { others, refused, unreadable, why } = self;
+        let Self { others, refused, own, unreadable, why } = self;
         let why = why.as_deref().unwrap_or_default();
         if *unreadable > 0 {
             return Err(format!(
@@ -43,7 +44,7 @@ impl Trial {
                  ({why}): raise the state's `version`, and add a #[migrate] function"
             ));
         }
-        if *others > 0 && refused == others {
+        if *others > 0 && refused == others && *own == 0 {
             return Err(format!(
                 "it takes over none of the {others} states of other versions that there are ({why}): add a #[migrate] \
                  function that reads them"
@@ -97,7 +98,6 @@ impl Versions {
             return Ok(());
         }
         let mut trial = Trial::default();
-        let mut own = 0;
         let mut walk = self.walk(name);
         while let Some(page) = walk.next_page()? {
             for (_, row) in page {
@@ -110,10 +110,10 @@ impl Versions {
                     }
                     continue;
                 }
+                trial.own += 1;
                 // Only by comparison: not every plugin answers about states of its own.
-                let reads = |before: &&Plugin| before.manifest.state_version == version && own < MOST_READ;
-                let Some(before) = before.filter(reads) else { continue };
-                own += 1;
+                let can_judge = |before: &&Plugin| before.manifest.state_version == version && trial.own <= MOST_READ;
+                let Some(before) = before.filter(can_judge) else { continue };
                 let why = match plugin.try_state(&row).await {
                     Ok(Tried::Taken) => continue,
                     Ok(Tried::Refused(why)) => why,
@@ -273,13 +273,20 @@ mod tests {
 
     #[test]
     fn a_version_that_loses_states_by_mistake_does_not_serve() {
-        let trial = |others, refused, unreadable| Trial { others, refused, unreadable, why: Some("no".to_owned()) };
+        let trial = |others, refused, unreadable| Trial {
+            others,
+            refused,
+            unreadable,
+            why: Some("no".to_owned()),
+            own: unreadable,
+        };
         for (trial, refused) in [
             (trial(0, 0, 0), None),
             (trial(500, 0, 0), None),
             (trial(500, 499, 0), None),
             (trial(500, 500, 0), Some("none of the 500")),
             (trial(1, 1, 0), Some("none of the 1")),
+            (Trial { own: 1, ..trial(1, 1, 0) }, None),
             (trial(0, 0, 1), Some("can't read 1")),
             (trial(9, 0, 3), Some("can't read 3")),
         ] {
