@@ -115,12 +115,13 @@ impl Versions {
         }
         // One that is on trial has been tried already.
         let goes_on = row.trial.as_deref() == Some(found.as_str());
+        let mut lost = (0, 0);
         if is_new && !goes_on {
             if let Some(before) = &before {
                 // Where another one is on trial, that is over by this: what it could not use, this one may.
                 self.give_states_back(before, row.trial.is_some()).await?;
             }
-            self.try_states(&plugin, before.as_deref(), force).await?;
+            lost = self.try_states(&plugin, before.as_deref(), force).await?;
         }
         self.learn_buttons(&plugin).await?;
         let Some(before) = before.filter(|_| is_watched) else {
@@ -143,7 +144,7 @@ impl Versions {
         row.pace = before.pace();
         self.shelf.keep(name, found.as_str(), wasm).await;
         self.shelf.write(name, &row).await?;
-        let trial = Trial::new(plugin, &before, entry.canary, config.dispatch.max_attempts);
+        let trial = Trial::new(plugin, &before, entry.canary, config.dispatch.max_attempts).losing(lost.0, lost.1);
         Ok(Loaded { entry: Entry { trial: Some(Arc::new(trial)), ..self.serving(before, entry) }, refused: None })
     }
 

@@ -78,7 +78,7 @@ pub(super) async fn run(
 }
 
 /// Ends what is due, a few at a time. Answers with the time of the next end.
-async fn sweep(
+pub(super) async fn sweep(
     context: &Context,
     arrivals: &mpsc::UnboundedSender<Vec<EventLane>>,
 ) -> Result<Option<u64>, store::Error> {

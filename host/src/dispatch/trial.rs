@@ -49,6 +49,8 @@ pub struct Trial {
     /// Failed attempts after which it is asked.
     patience: u32,
     usual: Usual,
+    /// States that it does not take over, of how many.
+    lost: (u32, u32),
     tally: Mutex<Tally>,
 }
 
@@ -128,10 +130,17 @@ impl Trial {
             comparable,
             patience: patience(comparable, max_attempts),
             usual: Usual::of(old.pace()),
+            lost: (0, 0),
             plugin,
             share,
             tally: Mutex::default(),
         }
+    }
+
+    /// So many of the states that there were it does not take over.
+    #[must_use]
+    pub fn losing(self, lost: u32, states: u32) -> Self {
+        Self { lost: (lost, states), ..self }
     }
 
     /// The version on trial.
@@ -181,7 +190,11 @@ impl Trial {
         let (handled, failed) = (tally.handled, tally.failed.len());
         let more =
             if tally.probations > 0 { format!(", and is watched until it has handled {PROOF}") } else { String::new() };
-        format!("has handled {handled} and failed {failed}{more}")
+        let lost = match self.lost {
+            (0, _) => String::new(),
+            (lost, states) => format!("; {lost} of {states} conversations begin anew"),
+        };
+        format!("has handled {handled} and failed {failed}{more}{lost}")
     }
 }
 

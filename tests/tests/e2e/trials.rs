@@ -18,6 +18,8 @@ async fn a_form_goes_on_under_other_names_of_its_states_there_and_back() {
     }
     scene.save("order_b");
     scene.wait_for_state("trial");
+    let so_far = state(&scene.host, "steps").1["reason"].to_string();
+    assert!(so_far.contains("1 of 3 conversations begin anew"), "{so_far}");
     assert_eq!(scene.ask(ALICE, "3").await, "2: 3 cups of green");
     assert_eq!(scene.ask(BOTIR, "many").await, "2: a number, please");
     assert_eq!(scene.ask(CHIARA, "/lost").await, "2: cups is lost");

@@ -56,23 +56,32 @@ impl Trial {
 
 impl Versions {
     /// Has a version take over, or read, every state that there is, without anything coming of it. `before` is the one that
-    /// has served so far.
+    /// has served so far. Answers with how many states of other versions will be kept aside, of how many.
     ///
     /// # Errors
     /// When it must not serve, for what would become of them. With `force`, only the log says so.
-    pub(super) async fn try_states(&self, plugin: &Plugin, before: Option<&Plugin>, force: bool) -> anyhow::Result<()> {
-        let Err(why) = self.losses(plugin, before).await else { return Ok(()) };
+    pub(super) async fn try_states(
+        &self,
+        plugin: &Plugin,
+        before: Option<&Plugin>,
+        force: bool,
+    ) -> anyhow::Result<(u32, u32)> {
+        let why = match self.losses(plugin, before).await {
+            Ok(lost) => return Ok(lost),
+            Err(why) => why,
+        };
         let name = &plugin.name;
         if force {
             tracing::warn!(plugin = %name, why = format!("{why:#}"), "an operator lets a version serve all the same");
-            return Ok(());
+            return Ok((0, 0));
         }
         Err(why.context(format!(
             "conversations would begin anew (`botyard plugin reload {name} --force` has it serve all the same)"
         )))
     }
 
-    async fn losses(&self, plugin: &Plugin, before: Option<&Plugin>) -> anyhow::Result<()> {
+    /// How many states of other versions it does not take over, of how many; an error where it must not serve.
+    async fn losses(&self, plugin: &Plugin, before: Option<&Plugin>) -> anyhow::Result<(u32, u32)> {
         let (name, version) = (&plugin.name, plugin.manifest.state_version);
         if let Some(before) = before.filter(|before| before.manifest.state_version != 0) {
             let (old, new) = (before.manifest.key, plugin.manifest.key);
@@ -95,7 +104,7 @@ impl Versions {
             }
         }
         if version == 0 {
-            return Ok(());
+            return Ok((0, 0));
         }
         let mut trial = Trial::default();
         let mut walk = self.walk(name);
@@ -130,7 +139,7 @@ impl Versions {
         if refused > 0 {
             tracing::warn!(plugin = %name, states = others, refused, why, "states that the new version does not take over will be kept aside");
         }
-        Ok(())
+        Ok((refused, others))
     }
 
     /// How many states a version would lose that is gone back to, of how many: those that come back to it don't count.

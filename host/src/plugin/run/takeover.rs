@@ -118,7 +118,10 @@ impl Plugin {
             Standing::OnTrial => set_aside(&mut host, Standing::OnTrial, &problem),
             Standing::Asked => Err(RunError::Host(NOT_ITS_OWN.to_owned())),
             Standing::Serves => match take_copy(run_of(&mut host), &self.context) {
-                Ok(Some(copy)) => Ok(put_state(run_of(&mut host), &self.context, &copy)),
+                Ok(Some(copy)) => {
+                    put_state(run_of(&mut host), &self.context, &copy);
+                    Ok(())
+                }
                 Ok(None) => set_aside(&mut host, Standing::Serves, &problem),
                 Err(error) => Err(RunError::Host(error.to_string())),
             },

@@ -227,7 +227,7 @@ async fn a_state_of_its_own_that_a_version_can_not_read_locks_nobody_out() {
             let handle = reads_none(end);
             let plugin = bench.load(Guest { handle: &handle, state_version: 2, ..Default::default() }, settings());
             let report = bench.run(&plugin, &Invocation { standing, ..invocation() }).await;
-            assert_eq!(report.result.is_ok(), true, "{:?}", report.result);
+            assert!(report.result.is_ok(), "{:?}", report.result);
             drop(bench.store.commit(report.tx.into_commit()).await.unwrap());
             assert_eq!(kept(&bench), [None, Some(row(2)), copy.clone()], "{standing:?} {end}");
             let rest = bench.store.scan_prefix(&outbox::lane_prefix(BOT, Lane::Chat(ChatId(7))), 10).unwrap();
