@@ -110,6 +110,30 @@ async fn going_back_to_a_version_that_would_lose_conversations_takes_a_word_more
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_version_serves_for_good_once_it_has_shown_what_it_does_and_nothing_is_kept_for_a_rollback() {
+    let mut scene = Scene::of("order_a", "probation = \"1s\"", "").await;
+    assert_eq!(scene.ask(BOTIR, "/order black").await, "1: how many?");
+    scene.save("order_b");
+    scene.wait_for_state("trial");
+    for _ in 0..4 {
+        assert_eq!(scene.ask(BOTIR, "many").await, "2: a number, please");
+    }
+    done(&scene.host, &["plugin", "pause", "steps"]);
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    done(&scene.host, &["plugin", "resume", "steps"]);
+    assert_eq!(state(&scene.host, "steps").0, "trial", "it was given nothing");
+    scene.wait_for_state("serving");
+    let (code, _, errors) = botyard(&scene.host, &["plugin", "rollback", "steps"]);
+    assert!(code == Some(1) && errors.contains("1 of the 1 states"), "it does not come back by itself: {errors}");
+    assert_eq!(scene.ask(BOTIR, "5").await, "2: 5 cups of black");
+    scene.host.stop();
+    let store = Store::open(&scene.host.store_dir()).expect("the host has stopped");
+    for prefix in fsm::bot_prefixes(BOT) {
+        assert_eq!(store.scan_prefix(&prefix, 10).expect("a sound store"), []);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_state_that_its_own_version_can_not_read_is_set_aside() {
     let mut scene = Scene::of("order_a", "", "").await;
     assert_eq!(scene.ask(ALICE, "/order green").await, "1: how many?");
