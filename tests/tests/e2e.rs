@@ -35,6 +35,7 @@ mod e2e {
     mod state;
     mod support;
     mod texts;
+    mod trials;
     mod trust;
     mod typed;
     mod versions;

@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use botyard::domain::PluginName;
 use botyard::simulator::ALICE;
+use botyard::store::rows::version::{self, VersionRow};
+use botyard::store::{Commit, Op, Store};
 use botyard_tests::{Host, guest, host_program, plugin};
 
 use super::operator::{botyard, done, json};
-use super::support::{ask, builder, simulator};
+use super::support::{BOT, ask, builder, simulator};
 
 fn replace(path: &Path, new: &Path) {
     let beside = path.with_extension("new");
@@ -178,4 +181,34 @@ async fn an_approval_leaves_what_the_operator_kept_back() {
     host.start();
     let answer = ask(&simulator, ALICE, "/call getChat").await;
     assert!(answer.contains("add \"getChat\" to `grants.methods`"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trial_does_not_begin_anew_with_every_start() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let wasm = folder.path().join("echo.wasm");
+    replace(&wasm, &plugin("echo"));
+    let mut host = builder(&simulator).plugin("echo", &wasm, "probation = \"30s\"").start();
+    let second = another(&host, &plugin("echo"), "second.wasm");
+    replace(&wasm, &second);
+    host.wait_until("it is on trial", |host| state_of(host, "echo").0 == "trial");
+    host.stop();
+    {
+        // It was so for an hour.
+        let store = Store::open(&host.store_dir()).expect("the host has stopped");
+        let key = version::key(BOT, &PluginName::new("echo"));
+        let row = VersionRow::decode(&store.get(&key).expect("a sound store").expect("it is there")).expect("sound");
+        let value = VersionRow { trial_since: row.trial_since - 3_600_000, ..row }.encode();
+        let ops = vec![Op::Put { key, value }];
+        drop(store.commit(Commit { ops, ..Commit::default() }).await.expect("a sound store"));
+        store.close().await.expect("a sound store");
+    }
+    host.start();
+    let began = Instant::now();
+    for n in 0..4 {
+        ask(&simulator, ALICE, &n.to_string()).await;
+    }
+    host.wait_until("it has proven itself", |host| state_of(host, "echo").0 == "serving");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
