@@ -86,7 +86,7 @@ async fn where_the_hash_is_pinned_nothing_else_serves_not_even_after_a_restart()
         (format!("<<<<<<< HEAD\n{text}"), "bot.lock can't be read"),
     ] {
         std::fs::write(&lock, lines).expect("writable");
-        let why = fails_to_start(&host);
+        let why = fails_to_start(&host).await;
         assert!(why.contains(part), "{why}");
     }
     std::fs::write(&lock, &text).expect("writable");
@@ -98,12 +98,12 @@ async fn where_the_hash_is_pinned_nothing_else_serves_not_even_after_a_restart()
     assert_eq!(state_of(&host, "shop").0, "stale");
     host.stop();
     std::fs::write(&lock, alone.replace(&hash, &none)).expect("writable");
-    let why = fails_to_start(&host);
+    let why = fails_to_start(&host).await;
     assert!(why.contains("is not the file in bot.lock"), "{why}");
 }
 
 /// What a host says that does not come up.
-fn fails_to_start(host: &Host) -> String {
+async fn fails_to_start(host: &Host) -> String {
     let mut child = Command::new(host_program())
         .args(["run", "--config"])
         .arg(host.config_file())
@@ -118,7 +118,7 @@ fn fails_to_start(host: &Host) -> String {
             child.kill().expect("it is our child");
             panic!("the host is up");
         }
-        std::thread::sleep(Duration::from_millis(10));
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let output = child.wait_with_output().expect("it has ended");
     assert!(!output.status.success());
