@@ -5,9 +5,9 @@
 //! its state changes, after a new version and after a rollback. Where taking over fails, the event is tried again.
 
 use super::routes::{Candidate, Facts, Routes, Version};
-use super::run::{Context, Failure, conversation};
-use crate::domain::UpdateView;
-use crate::plugin::{Invocation, Spent, Standing};
+use super::run::{Context, Failure};
+use crate::domain::{Conversation, UpdateView};
+use crate::plugin::{Invocation, Plugin, Spent, Standing};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::{self, Tx};
 
@@ -28,6 +28,11 @@ impl Open {
             Self::None | Self::ToBeTakenOver => None,
         }
     }
+}
+
+/// The conversation of an update, as the plugin keeps them.
+pub(super) fn conversation(plugin: &Plugin, view: &UpdateView<'_>) -> Conversation {
+    Conversation::of(plugin.manifest.key, view.chat, view.user, view.thread)
 }
 
 impl Context {

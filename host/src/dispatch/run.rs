@@ -33,8 +33,8 @@ use super::{Notice, age};
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::config::OnCrash;
-use crate::domain::{BotId, Conversation, EventLane, PluginName, UpdateView};
-use crate::plugin::{Invocation, Journal, Outbound, Plugin, Queued, RunError, Spent, Verdict};
+use crate::domain::{BotId, EventLane, PluginName};
+use crate::plugin::{Invocation, Journal, Outbound, Queued, RunError, Verdict};
 use crate::sender::{Sender, is_chat_action};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -226,8 +226,7 @@ impl Context {
             plugin = %failure.plugin, version = failure.version, event = head.number, ?lane, attempt = row.attempts,
             reason = failure.reason, "an event was not handled"
         );
-        let is_over = !failure.retry || row.attempts >= self.max_attempts;
-        if is_over && !failure.on_trial {
+        if (!failure.retry || row.attempts >= self.max_attempts) && !failure.on_trial {
             return self.set_aside(&head, row, failure).await;
         }
         let rest = backoff::delay(row.attempts, rand::random());
@@ -315,7 +314,7 @@ impl Context {
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
         }
-        self.note(version, invocation.id, observes, Spent { cpu: report.cpu, time: report.time }, &report.result);
+        self.note(version, invocation.id, observes, report.spent(), &report.result);
         let told =
             if observes { Err(Box::new(report)) } else { Told::of(version, invocation, report, self.max_attempts) };
         let (report, answered) = match told {
@@ -581,10 +580,6 @@ pub(super) fn take_event(tx: &mut Tx, head: &Head) -> Result<bool, store::Error>
         tx.delete(member.key.clone());
     }
     Ok(is_there)
-}
-
-pub(super) fn conversation(plugin: &Plugin, view: &UpdateView<'_>) -> Conversation {
-    Conversation::of(plugin.manifest.key, view.chat, view.user, view.thread)
 }
 
 /// The same for every attempt at an event, and different from one event to the next.

@@ -115,6 +115,14 @@ pub struct RunReport {
     pub lines: Vec<String>,
 }
 
+impl RunReport {
+    /// What the run took.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        Spent { cpu: self.cpu, time: self.time }
+    }
+}
+
 /// Why a run has no verdict.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
