@@ -5,6 +5,7 @@
 //! reverse: of each bot intake first, then the runs, then the sender; and the store last, so that nothing is cut off that
 //! could have finished. Whatever did not finish stands in the store and goes on after the next start.
 
+mod admission;
 mod bot;
 mod bots;
 mod identity;

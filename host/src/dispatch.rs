@@ -23,6 +23,7 @@ mod jobs;
 mod lanes;
 mod note;
 mod offer;
+mod open;
 mod own;
 mod record;
 mod recover;
@@ -62,7 +63,7 @@ pub use self::record::{FORM, Line, Notes, Recorder, write};
 pub use self::rehearse::{Played, Rehearsal, Scene};
 pub use self::routes::{Entry, Routes};
 pub use self::trace::Ring as TraceRing;
-pub use self::trial::Trial;
+pub use self::trial::{End, Trial};
 
 /// What whoever owns the plugins should know, or see to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -252,6 +253,12 @@ impl Dispatcher {
             self.context.jobs_changed.notify_one();
             self.context.resumed.notify_one();
         }
+    }
+
+    /// Whether the plugin's events wait for an operator.
+    #[must_use]
+    pub fn is_paused(&self, plugin: &PluginName) -> bool {
+        self.context.paused.load().contains(plugin)
     }
 
     /// Whoever takes notes of the runs.

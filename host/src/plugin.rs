@@ -27,6 +27,7 @@ mod lock;
 mod manifest;
 mod meter;
 mod outbound;
+mod pace;
 mod reach;
 mod rights;
 mod run;
@@ -48,8 +49,9 @@ pub use limits::{Budget, JobLimits, Limit, Limits, MEMORY_CAP};
 pub use lock::{Approved, Lock, LockError};
 pub use manifest::{CommandHelp, Filter, Manifest, Menu, Schedule};
 pub use outbound::{Attachment, CallError, Outbound};
+pub use pace::Spent;
 pub use rights::Rights;
-pub use run::{Invocation, RunError, RunReport, Verdict};
+pub use run::{Invocation, RunError, RunReport, Standing, Tried, Verdict};
 pub use tape::{Answer, Asked, Content, Tape};
 #[cfg(test)]
 pub(crate) use tests::keyed;

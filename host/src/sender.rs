@@ -52,6 +52,7 @@ mod run;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod underway;
 mod uploads;
 mod weight;
 
@@ -121,6 +122,7 @@ struct Shared {
     chats: Chats,
     /// Chats that have to wait for long, and until when.
     long_floods: watch::Sender<BTreeMap<Lane, Instant>>,
+    under_way: underway::UnderWay,
 }
 
 /// What waits for the task.
@@ -198,6 +200,7 @@ impl Sender {
             aside: Arc::default(),
             chats,
             long_floods: watch::channel(BTreeMap::new()).0,
+            under_way: underway::UnderWay::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -218,6 +221,12 @@ impl Sender {
         if let Some(uploads) = &self.shared.uploads {
             uploads.files.let_go(hashes);
         }
+    }
+
+    /// Nothing is to be kept of direct calls of which this is true, those under way as well as those that ended just now.
+    pub fn forget(&self, is_of: impl Fn(&UnknownRow) -> bool) {
+        self.shared.inbox().unknown.retain(|row| !is_of(row));
+        self.shared.under_way.forget(is_of);
     }
 
     /// Tells of rows that are durable now, those of a lane in order. Never blocks.

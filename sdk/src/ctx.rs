@@ -25,9 +25,7 @@ use crate::bindings::botyard::telegram::bot_api::Options;
 use crate::bindings::botyard::types::types::Invocation;
 use crate::format::{self, IntoText};
 use crate::json::{self, Object};
-use crate::{
-    CallError, CallbackData, Error, Event, Handled, NoState, OldState, State, Update, User, Value, host, state,
-};
+use crate::{CallError, CallbackData, Error, Event, Handled, NoState, State, Update, User, Value, host, state};
 
 pub use broadcast::{Broadcast, BroadcastState, BroadcastStatus, Recipients};
 pub use jobs::{JobError, JobStatus, QueuedJob};
@@ -69,7 +67,7 @@ pub struct Ctx<S: State = NoState> {
 impl<S: State> Ctx<S> {
     pub(crate) fn new(invocation: Invocation) -> Result<Self, Error> {
         let state = match &invocation.event {
-            Event::Expired(state) if S::KEPT => OldState::from(state.clone()).read()?,
+            Event::Expired(state) if S::KEPT => state::own(state.clone())?,
             _ => state::load()?,
         };
         Ok(Self { run: Run::new(invocation), state })

@@ -21,6 +21,7 @@ mod imports {
     };
     pub(crate) use fsm::conversation::{
         clear as state_clear, drop_lost, get as state_get, lost, peek as state_peek, set as state_set,
+        unreadable as state_unreadable,
     };
     pub(crate) use http::client::send as http_send;
     pub(crate) use i18n::catalogs::{available as catalogs_available, translate, translate_markup};

@@ -148,8 +148,13 @@ pub(crate) fn load<S: State>() -> Result<S, Error> {
             let Stored { name, version, .. } = stored;
             Err(unreadable(&name, version, &format!("this plugin reads version {} only", S::VERSION)))
         }
-        Some(stored) => OldState::from(stored).read(),
+        Some(stored) => own(stored),
     }
+}
+
+/// Reads a state of this version. Where that fails, the host sets it aside and the event comes again without it.
+pub(crate) fn own<S: State>(stored: Stored) -> Result<S, Error> {
+    OldState::from(stored).read().inspect_err(|error: &Error| host::state_unreadable(&error.to_string()))
 }
 
 /// Makes `state` the conversation's; the default one ends the conversation.

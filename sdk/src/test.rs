@@ -488,7 +488,14 @@ impl<P: Plugin> Bot<P> {
         let seed = self.events;
         let (id, (attempt, failed)) = (self.events, attempt);
         let run = Invocation { id, attempt, now: NOW, seed, key, locale, matched, event, failed };
-        outcome.result = P::handle(run);
+        outcome.result = P::handle(run.clone());
+        let mut before = before;
+        if with(|world| std::mem::take(&mut world.unreadable)) {
+            // As in the host: the state is set aside, and the event comes again without it.
+            before.lost = before.state.take();
+            with(|world| *world = before.clone());
+            outcome.result = P::handle(run);
+        }
         let mut after = with(std::mem::take);
         let calls = std::mem::take(&mut after.calls).into_iter();
         let begun = after.broadcasts.iter().filter(|(id, _)| !before.broadcasts.contains_key(id));

@@ -175,6 +175,52 @@ fn old_states_are_carried_over_or_refused() {
     let new = shop::Plugin::migrate(old(1)).unwrap();
     assert_eq!((&*new.name, new.version, &*new.bytes), ("confirm", 3, &br#"{"Confirm":{"size":25}}"#[..]));
     assert_eq!(shop::Plugin::migrate(old(2)).unwrap_err().to_string(), "version 2 is too old");
+    let own = Stored { bytes: br#""AskSize""#.to_vec(), ..old(3) };
+    assert_eq!(shop::Plugin::migrate(own).unwrap().name, "ask_size", "one of its own is read, not migrated");
+    let error = shop::Plugin::migrate(old(3)).unwrap_err().to_string();
+    assert!(error.contains("the state `size` of version 3 can't be read"), "{error}");
+}
+
+#[plugin]
+mod forgets {
+    #[derive(State, Serialize, Deserialize, Default)]
+    enum Form {
+        #[default]
+        Idle,
+        Age {
+            // As if it had been added since.
+            #[serde(skip_serializing)]
+            years: u8,
+        },
+    }
+
+    #[command("begin")]
+    fn begin(ctx: &mut Ctx<Form>) -> Handled {
+        ctx.goto(Form::Age { years: 3 })
+    }
+
+    #[text(state = Form::Age { .. })]
+    fn age(ctx: &mut Ctx<Form>) -> Handled {
+        let Form::Age { years } = ctx.state() else { return Pass };
+        ctx.reply(years.to_string());
+        ctx.exit()
+    }
+
+    #[text]
+    fn other(ctx: &mut Ctx<Form>) {
+        let lost = ctx.lost_state().map(|state| state.name);
+        ctx.reply(format!("{lost:?} is lost, {} goes on", ctx.state().name()));
+    }
+}
+
+#[test]
+fn a_state_of_its_own_that_can_not_be_read_is_set_aside_and_the_event_comes_again() {
+    let mut bot = Bot::<forgets::Plugin>::new();
+    bot.text("/begin");
+    assert_eq!(bot.state(), Some("age"));
+    let said = bot.text("7");
+    assert_eq!(said.texts(), [r#"Some("age") is lost, idle goes on"#]);
+    assert_eq!(bot.state(), None);
 }
 
 #[plugin(key = "none")]

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_types, reason = "real processes take real time")]
 
 mod e2e {
+    mod admission;
     mod albums;
     mod answers;
     mod authors;
@@ -34,6 +35,7 @@ mod e2e {
     mod state;
     mod support;
     mod texts;
+    mod trials;
     mod trust;
     mod typed;
     mod versions;

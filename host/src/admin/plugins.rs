@@ -78,13 +78,21 @@ pub struct KeptVersion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Load its file again, changed or not.
-    Reload,
+    Reload {
+        /// Also where conversations begin anew by it.
+        force: bool,
+    },
     /// Let its events wait.
     Pause,
     /// Let it go on.
     Resume,
-    /// Go back to a version that has served: the one that begins so, else the last one.
-    Rollback(Option<String>),
+    /// Go back to a version that has served.
+    Rollback {
+        /// The one that begins so, else the last one.
+        to: Option<String>,
+        /// Also where conversations begin anew by it.
+        force: bool,
+    },
     /// Give it no more events, over restarts too.
     Disable,
     /// Let it have events again.
@@ -163,6 +171,8 @@ pub(super) async fn versions(api: Api, Path(plugin): Path<String>) -> Answer<Vec
 #[derive(Deserialize)]
 pub(super) struct Options {
     to: Option<String>,
+    #[serde(default)]
+    force: bool,
 }
 
 pub(super) async fn change(
@@ -171,10 +181,10 @@ pub(super) async fn change(
     Query(options): Query<Options>,
 ) -> Answer<PluginStatus> {
     let action = match action.as_str() {
-        "reload" => Action::Reload,
+        "reload" => Action::Reload { force: options.force },
         "pause" => Action::Pause,
         "resume" => Action::Resume,
-        "rollback" => Action::Rollback(options.to),
+        "rollback" => Action::Rollback { to: options.to, force: options.force },
         "disable" => Action::Disable,
         "enable" => Action::Enable,
         _ => return Err(Refusal(StatusCode::NOT_FOUND, format!("there is no `{action}` for plugins"))),

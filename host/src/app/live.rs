@@ -133,6 +133,11 @@ impl Live {
             () = stopped(&mut stop) => {}
             () = self.follow(changes, configs, orders, notices, &paths) => {}
         }
+        let routes = self.parts.dispatcher.routes();
+        let serving = routes.entries().iter().map(|entry| &entry.plugin);
+        if let Err(error) = self.versions.keep_paces(serving).await {
+            tracing::warn!(%error, "how the plugins have done can't be written down");
+        }
         watcher.await?;
         Ok(())
     }
@@ -220,7 +225,7 @@ impl Live {
                 continue;
             }
             let still_broken = file.is_some_and(|file| pending.get(&name).is_some_and(|path| path != file));
-            let tried = if still_broken { None } else { Some(self.versions.load(&new, &name, entry).await) };
+            let tried = if still_broken { None } else { Some(self.versions.load(&new, &name, entry, false).await) };
             match tried {
                 Some(Ok(plugin)) => loaded.push((name, plugin)),
                 failed => {
@@ -286,7 +291,7 @@ impl Live {
             if self.disabled.contains(&name) {
                 continue;
             }
-            match self.versions.load(&self.config, &name, entry).await {
+            match self.versions.load(&self.config, &name, entry, false).await {
                 Ok(plugin) => loaded.push((name, plugin)),
                 Err(error) => self.report_failure(&name, &format!("{error:#}")),
             }

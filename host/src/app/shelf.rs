@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use crate::clock::unix_millis;
 use crate::domain::{BotId, BotName, PluginName};
 use crate::plugin;
-use crate::store::rows::version::{self, Past, Rejected, VersionRow};
+use crate::store::rows::version::{self, PaceRow, Past, Rejected, VersionRow};
 use crate::store::{Commit, CommitError, Op, Store};
 
 /// Versions that can be gone back to.
@@ -149,6 +149,7 @@ pub(super) fn serves(row: &mut VersionRow, version: &str, manifest_version: &str
         return;
     }
     row.serving = version.to_owned();
+    row.pace = PaceRow::default();
     row.good.retain(|past| past.version != version);
     let (version, manifest_version) = (version.to_owned(), manifest_version.to_owned());
     row.good.push(Past { version, manifest_version, since: unix_millis() });

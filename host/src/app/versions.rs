@@ -1,26 +1,24 @@
 //! From a plugin's file to the versions that serve: at once, on trial beside the one before, or not at all.
 //!
 //! A version that was rolled back never serves again by itself, also not after a restart: what its file holds is compared
-//! with what the store remembers. Where the file of the version before is lost, the new one serves at once, and the log
-//! says so.
+//! with what the store remembers. Where the file of the version before is lost, and it does not serve just now either, the
+//! new one serves at once, and the log says so.
 
-use std::sync::Arc;
+mod states;
 
-use anyhow::Context as _;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use super::admission::{self, Admission};
 use super::plugins::Loader;
 use super::shelf::{self, Shelf, Step};
+use crate::clock::unix_millis;
 use crate::config::{self, Config};
 use crate::dispatch::{Entry, Trial};
 use crate::domain::{BotId, PluginName};
-use crate::plugin::{self, Lock, LockError, Plugin};
+use crate::plugin::{LockError, Plugin};
 use crate::store::rows::button::{self, ButtonRow};
-use crate::store::rows::fsm::{self, StateRow};
-use crate::store::rows::prefix_end;
 use crate::store::{Commit, CommitError, Op, Store};
-
-/// States that are looked at, or rows that are deleted, at once.
-const PAGE: usize = 32;
 
 /// Makes versions serve. Cheap to clone.
 #[derive(Clone)]
@@ -29,6 +27,8 @@ pub(super) struct Versions {
     shelf: Shelf,
     store: Store,
     bot: BotId,
+    /// What serves, as far as it was decided here.
+    serving: Arc<Mutex<HashMap<PluginName, Weak<Plugin>>>>,
 }
 
 /// What became of a plugin's file.
@@ -40,7 +40,8 @@ pub(super) struct Loaded {
 
 impl Versions {
     pub(super) fn new(loader: Arc<Loader>, config: &Config, store: Store, bot: BotId) -> Self {
-        Self { loader, shelf: Shelf::new(&config.store.path, &config.name, store.clone(), bot), store, bot }
+        let shelf = Shelf::new(&config.store.path, &config.name, store.clone(), bot);
+        Self { loader, shelf, store, bot, serving: Arc::default() }
     }
 
     /// Loads every plugin that is configured and not switched off. Where its file does not load, the version that served
@@ -56,12 +57,16 @@ impl Versions {
                 tracing::warn!(plugin = %name, "the plugin is switched off; `botyard plugin enable` ends that");
                 continue;
             }
-            match self.load(config, name, entry).await {
+            match self.load(config, name, entry, false).await {
                 Ok(loaded) => all.push((name.clone(), loaded)),
+                // Only the approved file itself is to serve, so it makes no difference that this one has served before.
+                Err(error) if matches!(error.downcast_ref(), Some(LockError::OtherFile { .. })) => {
+                    problems.push(format!("plugin `{name}`: {error:#}"));
+                }
                 Err(error) => match self.last(config, name, entry).await {
                     Ok(plugin) => {
                         let refused = Some(format!("{error:#}"));
-                        all.push((name.clone(), Loaded { entry: serving(plugin, entry), refused }));
+                        all.push((name.clone(), Loaded { entry: self.serving(plugin, entry), refused }));
                     }
                     Err(_) => problems.push(format!("plugin `{name}`: {error:#}")),
                 },
@@ -70,7 +75,7 @@ impl Versions {
         if problems.is_empty() { Ok(all) } else { anyhow::bail!(problems.join("\n")) }
     }
 
-    /// Loads what the plugin's file holds, and says how it is to serve.
+    /// Loads what the plugin's file holds, and says how it is to serve; with `force`, whatever becomes of states.
     ///
     /// # Errors
     /// When it can't serve.
@@ -79,15 +84,19 @@ impl Versions {
         config: &Config,
         name: &PluginName,
         entry: &config::Plugin,
+        force: bool,
     ) -> anyhow::Result<Loaded> {
         let wasm = self.loader.read(&entry.path).await?;
         let found = crate::plugin::Version::of(&wasm);
         let mut row = self.shelf.row(name)?;
-        let before = match shelf::step(&row, found.as_str(), !entry.probation.is_zero()) {
-            Step::Serve => None,
-            Step::Try | Step::Refuse(_) => self.kept(config, name, entry, &row.serving).await,
+        let is_new = !row.serving.is_empty() && row.serving != found.as_str();
+        let step = shelf::step(&row, found.as_str(), !entry.probation.is_zero());
+        // A version that nobody watches is compared all the same, where there are states that it may lose.
+        let before = match &step {
+            Step::Serve if !is_new || !self.has_states(name)? => None,
+            Step::Serve | Step::Try | Step::Refuse(_) => self.kept(config, name, entry, &row.serving).await,
         };
-        if let Step::Refuse(rejected) = shelf::step(&row, found.as_str(), true)
+        if let Step::Refuse(rejected) = &step
             && let Some(before) = &before
         {
             let why = format!(
@@ -95,22 +104,42 @@ impl Versions {
                  `botyard plugin reload {name}`",
                 rejected.reason
             );
-            return Ok(Loaded { entry: serving(before.clone(), entry), refused: Some(why) });
+            before.recall(row.pace);
+            self.give_states_back(before, false).await?;
+            return Ok(Loaded { entry: self.serving(before.clone(), entry), refused: Some(why) });
         }
-        let plugin = self.loader.make(config, name, entry, wasm.clone()).await?;
-        if let Err(why) = approval(config, name, entry, &plugin, &wasm).await {
-            // Whatever has served goes on, and nothing is written down.
-            let before = match before {
-                None if !row.serving.is_empty() && row.serving != found.as_str() => {
-                    self.kept(config, name, entry, &row.serving).await
-                }
-                before => before,
-            };
-            let Some(before) = before else { anyhow::bail!(why) };
-            return Ok(Loaded { entry: serving(before, entry), refused: Some(why.to_string()) });
+        let is_watched = step != Step::Serve;
+        let admitted = async {
+            let admission = Admission::of(config, name, entry, &wasm).await?;
+            let plugin = self.loader.make(config, name, entry, wasm.clone()).await?;
+            admission.admits(&plugin)?;
+            anyhow::Ok(plugin)
+        };
+        let plugin = match admitted.await {
+            Ok(plugin) => plugin,
+            Err(error) if !error.is::<LockError>() => return Err(error),
+            Err(why) => {
+                // Whatever has served goes on, and nothing is written down.
+                let before = match before {
+                    None if is_new => self.kept(config, name, entry, &row.serving).await,
+                    before => before,
+                };
+                let Some(before) = before else { return Err(why) };
+                return Ok(Loaded { entry: self.serving(before, entry), refused: Some(why.to_string()) });
+            }
+        };
+        // One that is on trial has been tried already.
+        let goes_on = row.trial.as_deref() == Some(found.as_str());
+        let mut lost = (0, 0);
+        if is_new && !goes_on {
+            if let Some(before) = &before {
+                // Where another one is on trial, that is over by this: what it could not use, this one may.
+                self.give_states_back(before, row.trial.is_some()).await?;
+            }
+            lost = self.try_states(&plugin, before.as_deref(), force).await?;
         }
         self.learn_buttons(&plugin).await?;
-        let Some(before) = before else {
+        let Some(before) = before.filter(|_| is_watched) else {
             let old = row.clone();
             shelf::serves(&mut row, found.as_str(), &plugin.manifest.version);
             row.rejected.retain(|rejected| rejected.version != found.as_str());
@@ -118,22 +147,26 @@ impl Versions {
             if row != old {
                 self.shelf.write(name, &row).await?;
             }
-            return Ok(Loaded { entry: serving(plugin, entry), refused: None });
+            plugin.recall(row.pace);
+            // No trial is on, or none any longer.
+            self.give_states_back(&plugin, false).await?;
+            return Ok(Loaded { entry: self.serving(plugin, entry), refused: None });
         };
-        if plugin.manifest.state_version != before.manifest.state_version {
-            self.try_migrations(&plugin).await?;
-        }
         // A keyboard of the one on trial may be answered by the other, also after a rollback.
         self.learn_buttons(&before).await?;
-        self.learn_buttons(&plugin).await?;
+        if !goes_on {
+            row.trial_since = unix_millis();
+        }
         row.trial = Some(found.to_string());
+        before.recall(row.pace);
+        row.pace = before.pace();
         self.shelf.keep(name, found.as_str(), wasm).await;
         self.shelf.write(name, &row).await?;
-        let trial = Some(Arc::new(Trial::new(plugin, &before, entry.canary)));
-        Ok(Loaded { entry: Entry { trial, ..serving(before, entry) }, refused: None })
+        let trial = Trial::new(plugin, &before, entry.canary, config.dispatch.max_attempts).losing(lost.0, lost.1);
+        Ok(Loaded { entry: Entry { trial: Some(Arc::new(trial)), ..self.serving(before, entry) }, refused: None })
     }
 
-    /// Makes a plugin of a file that has been let in before.
+    /// Makes a plugin of a file that has been let in before, if it still is.
     async fn make(
         &self,
         config: &Config,
@@ -141,7 +174,8 @@ impl Versions {
         entry: &config::Plugin,
         wasm: Vec<u8>,
     ) -> anyhow::Result<Arc<Plugin>> {
-        let plugin = self.loader.make(config, name, entry, wasm).await?;
+        let plugin = self.loader.make(config, name, entry, wasm.clone()).await?;
+        admission::goes_on(config, entry, &plugin, &wasm).await?;
         self.learn_buttons(&plugin).await?;
         Ok(plugin)
     }
@@ -172,7 +206,18 @@ impl Versions {
         self.make(config, name, entry, self.shelf.read(name, &row.serving).await?).await
     }
 
-    /// The version that has served, from the files that are kept.
+    /// The entry of a version that serves, or that another one is measured by.
+    fn serving(&self, plugin: Arc<Plugin>, entry: &config::Plugin) -> Entry {
+        self.remember(&plugin);
+        Entry { plugin, trial: None, priority: entry.priority, on_crash: entry.on_crash }
+    }
+
+    fn remember(&self, plugin: &Arc<Plugin>) {
+        let mut serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner);
+        serving.insert(plugin.name.clone(), Arc::downgrade(plugin));
+    }
+
+    /// The version that has served, from the files that are kept, or as it serves just now.
     async fn kept(
         &self,
         config: &Config,
@@ -181,44 +226,26 @@ impl Versions {
         version: &str,
     ) -> Option<Arc<Plugin>> {
         let loaded = async { self.make(config, name, entry, self.shelf.read(name, version).await?).await };
-        loaded
-            .await
-            .inspect_err(|error| {
-                let error = format!("{error:#}");
-                tracing::warn!(plugin = %name, version, error, "the version before can't be had: the new one serves at once");
-            })
-            .ok()
-    }
-
-    /// Has a version take over every state that there is, without anything coming of it.
-    async fn try_migrations(&self, plugin: &Plugin) -> anyhow::Result<()> {
-        let prefix = fsm::plugin_prefix(self.bot, &plugin.name);
-        let end = prefix_end(&prefix);
-        let (mut from, mut states, mut refused) = (prefix, 0, 0);
-        loop {
-            let page = self.store.range(&from, &end, PAGE)?;
-            let Some((last, _)) = page.last() else { break };
-            from = [&last[..], &[0]].concat();
-            for row in page.iter().filter_map(|(_, row)| StateRow::decode(row).ok()) {
-                states += 1;
-                let tried = plugin.try_migration(&row).await;
-                refused += u32::from(
-                    tried
-                        .with_context(|| {
-                            format!("it can't take over the state `{}` of version {}", row.name, row.version)
-                        })?
-                        .is_err(),
-                );
+        let error = match loaded.await {
+            Ok(plugin) => return Some(plugin),
+            Err(error) => format!("{error:#}"),
+        };
+        let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner).get(name).and_then(Weak::upgrade);
+        let serving = serving.filter(|plugin| plugin.version.as_str() == version);
+        match &serving {
+            Some(_) => {
+                tracing::warn!(plugin = %name, version, error, "the file of the version before can't be had: nobody can go back to it after a restart")
+            }
+            None => {
+                tracing::warn!(plugin = %name, version, error, "the version before can't be had: the new one serves at once")
             }
         }
-        if refused > 0 {
-            tracing::warn!(plugin = %plugin.name, states, refused, "states that the new version does not take over will be kept aside");
-        }
-        Ok(())
+        serving
     }
 
     /// The version on trial has done well: it serves.
-    pub(super) async fn promote(&self, plugin: &Plugin) -> anyhow::Result<()> {
+    pub(super) async fn promote(&self, plugin: &Arc<Plugin>) -> anyhow::Result<()> {
+        self.remember(plugin);
         let mut row = self.shelf.row(&plugin.name)?;
         shelf::serves(&mut row, plugin.version.as_str(), &plugin.manifest.version);
         self.shelf.write(&plugin.name, &row).await?;
@@ -253,6 +280,7 @@ impl Versions {
         name: &PluginName,
         entry: &config::Plugin,
         to: Option<&str>,
+        force: bool,
     ) -> anyhow::Result<Entry> {
         let mut row = self.shelf.row(name)?;
         let newest = row.trial.clone().unwrap_or_else(|| row.serving.clone());
@@ -270,10 +298,37 @@ impl Versions {
             });
         };
         let plugin = self.make(config, name, entry, self.shelf.read(name, &target).await?).await?;
+        // What was taken over on trial comes back by itself; else somebody has to want it.
+        let ends_trial = row.trial.is_some();
+        if !ends_trial {
+            self.forget_states_before(name).await?;
+        }
+        let (lost, states) = self.lost_by(&plugin).await?;
+        if lost > 0 && !force && !(ends_trial && target == row.serving) {
+            anyhow::bail!(
+                "version {target} does not take over {lost} of the {states} states that there are: their conversations would \
+                 begin anew (`botyard plugin rollback {name} --force` goes back all the same)"
+            );
+        }
+        if lost > 0 {
+            tracing::warn!(plugin = %name, states, lost, "states that the version before does not take over will be kept aside");
+        }
         shelf::reject(&mut row, &newest, "an operator went back to another version");
         shelf::serves(&mut row, &target, &plugin.manifest.version);
         self.shelf.write(name, &row).await?;
-        Ok(serving(plugin, entry))
+        Ok(self.serving(plugin, entry))
+    }
+
+    /// Writes down how the versions have done that serve, for the day on which others come.
+    pub(super) async fn keep_paces<'a>(&self, serving: impl Iterator<Item = &'a Arc<Plugin>>) -> anyhow::Result<()> {
+        for plugin in serving {
+            let mut row = self.shelf.row(&plugin.name)?;
+            if row.serving == plugin.version.as_str() && row.pace != plugin.pace() {
+                row.pace = plugin.pace();
+                self.shelf.write(&plugin.name, &row).await?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn is_disabled(&self, name: &PluginName) -> anyhow::Result<bool> {
@@ -289,40 +344,4 @@ impl Versions {
     pub(super) fn history(&self, name: &PluginName) -> anyhow::Result<crate::store::rows::version::VersionRow> {
         self.shelf.row(name)
     }
-
-    /// States as they were before the trial are of no use after it.
-    async fn forget_states_before(&self, name: &PluginName) -> anyhow::Result<()> {
-        let prefix = fsm::before_prefix(self.bot, name);
-        loop {
-            let page = self.store.range(&prefix, &prefix_end(&prefix), PAGE)?;
-            if page.is_empty() {
-                return Ok(());
-            }
-            let ops = page.into_iter().map(|(key, _)| Op::Delete { key: key.to_vec() }).collect();
-            match self.store.commit(Commit { ops, ..Commit::default() }).await {
-                Ok(_) | Err(CommitError::Conflict { .. }) => {}
-                Err(CommitError::Store(error)) => return Err(error.into()),
-            }
-        }
-    }
-}
-
-/// Whether `bot.lock` lets this file in.
-async fn approval(
-    config: &Config,
-    name: &PluginName,
-    entry: &config::Plugin,
-    plugin: &Plugin,
-    wasm: &[u8],
-) -> Result<(), LockError> {
-    let file = config.file.clone();
-    let lock = tokio::task::spawn_blocking(move || Lock::read(&file)).await;
-    let lock = lock.unwrap_or_else(|error| {
-        Err(LockError::Unreadable { path: "bot.lock".to_owned(), reason: error.to_string() })
-    })?;
-    lock.check(name.as_str(), entry.pin == config::Pin::Hash, &plugin::file_hash(wasm), &plugin.rights)
-}
-
-fn serving(plugin: Arc<Plugin>, entry: &config::Plugin) -> Entry {
-    Entry { plugin, trial: None, priority: entry.priority, on_crash: entry.on_crash }
 }

@@ -64,6 +64,9 @@ enum Action {
     Reload {
         /// As it stands in bot.toml
         name: String,
+        /// Have it serve though it loses states, so that conversations begin anew
+        #[arg(long)]
+        force: bool,
     },
     /// Let a plugin's events wait in the store until it is resumed, over restarts too
     ///
@@ -90,6 +93,9 @@ enum Action {
         /// The version, or its first digits; the last one before, unless told otherwise
         #[arg(long, value_name = "VERSION")]
         to: Option<String>,
+        /// Go back though that version loses states, so that conversations begin anew
+        #[arg(long)]
+        force: bool,
     },
     /// Give a plugin no more events, over restarts too: others may take them
     Disable {
@@ -128,16 +134,17 @@ impl Plugin {
                     let shown = if limits { limited } else { listed };
                     print(json, &Running::on(&config).await?.plugins().await?, |list| shown(list))
                 }
-                Action::Reload { name } => {
-                    let status = Running::on(&config).await?.change_plugin(&name, "reload").await?;
+                Action::Reload { name, force } => {
+                    let action = format!("reload?force={force}");
+                    let status = Running::on(&config).await?.change_plugin(&name, &action).await?;
                     print(json, &status, |status| format!("`{name}` is loaded: version {}\n", status.version))
                 }
                 Action::Versions { name } => {
                     print(json, &Running::on(&config).await?.plugin_versions(&name).await?, |list| kept(list))
                 }
-                Action::Rollback { name, to } => {
-                    let action =
-                        to.map_or_else(|| "rollback".to_owned(), |to| format!("rollback?to={}", hex_only(&to)));
+                Action::Rollback { name, to, force } => {
+                    let to = to.map(|to| format!("&to={}", hex_only(&to))).unwrap_or_default();
+                    let action = format!("rollback?force={force}{to}");
                     let status = Running::on(&config).await?.change_plugin(&name, &action).await?;
                     print(json, &status, |status| format!("`{name}` serves version {} again\n", status.version))
                 }

@@ -225,6 +225,10 @@ async fn act(hand: &Hand, config: &Config, action: Action, json: bool) -> anyhow
                     Some(serde_json::from_str(&text).context("the content is not JSON; --hex takes anything")?);
             }
             check(config, &entry, force)?;
+            if entry.kind == Kind::State && entry.chat.is_none() && entry.user.is_none() && !force {
+                let why = "a state is of a chat, of a user, or of both (--force puts the one that is of neither)";
+                return Err(WrongArgument(why.to_owned()).into());
+            }
             hand.put_entry(&Put { entry, delete: false }).await?;
             tell("put");
         }
@@ -277,6 +281,7 @@ async fn find(hand: &Hand, place: &Place) -> anyhow::Result<Option<Entry>> {
 /// What a plugin itself could not have put, nobody puts for it.
 fn check(config: &Config, entry: &Entry, force: bool) -> anyhow::Result<()> {
     let wrong = |message: String| Err(WrongArgument(message).into());
+    entry.fits().map_err(WrongArgument)?;
     let size = entry.content().map_err(WrongArgument)?.len() as u64 + entry.name.as_ref().map_or(0, String::len) as u64;
     let plugin = config.plugins.iter().find(|(name, _)| name.as_str() == entry.plugin).map(|(_, plugin)| plugin);
     let Some(plugin) = plugin else {
@@ -329,14 +334,16 @@ async fn import(hand: &Hand, config: &Config, file: &std::path::Path, force: boo
             let is_state = entry.kind == Kind::State;
             let as_old = Entry { kind: if is_state { Kind::Aside } else { entry.kind }, ..entry.clone() };
             check(config, &as_old, force).with_context(|| format!("line {number}"))?;
-            entries.push(entry);
+            entries.push((number, entry));
         } else {
             left += 1;
         }
     }
     let n = entries.len();
-    for entry in entries {
-        hand.put_entry(&Put { entry, delete: false }).await?;
+    for (done, (line, entry)) in entries.into_iter().enumerate() {
+        let put = hand.put_entry(&Put { entry, delete: false }).await;
+        // Importing the whole again does no harm: what is there is replaced by the same.
+        put.with_context(|| format!("line {line} could not be put; {done} of {n} states and values before it are"))?;
     }
     tell(&format!("put {n} states and values"));
     if left > 0 {

@@ -11,11 +11,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, watch};
 
+use super::routes::Version;
 use super::run::Context;
 use crate::clock::{self, unix_millis};
 use crate::domain::EventLane;
 use crate::store::rows::expiry::{self, ExpiryRow};
-use crate::store::rows::fsm::StateRow;
+use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::kv::ValueRow;
 use crate::store::rows::prefix_end;
@@ -77,7 +78,7 @@ pub(super) async fn run(
 }
 
 /// Ends what is due, a few at a time. Answers with the time of the next end.
-async fn sweep(
+pub(super) async fn sweep(
     context: &Context,
     arrivals: &mpsc::UnboundedSender<Vec<EventLane>>,
 ) -> Result<Option<u64>, store::Error> {
@@ -142,8 +143,14 @@ impl Batch {
                     Some(state) => {
                         // The version that serves knows best; the one that set the state stands in while none does.
                         let serves = context.routes.load().find(&plugin, &conversation, 0);
-                        let serves = serves.map(|version| version.plugin.manifest.expired);
-                        if serves.unwrap_or(tell) {
+                        let is_on_trial = serves.as_ref().is_some_and(Version::is_on_trial);
+                        let tells = serves.map_or(tell, |version| version.plugin.manifest.expired);
+                        if is_on_trial || !tells {
+                            // It does not come back after a rollback. Else whoever is told knows better what has ended.
+                            let copy = fsm::before_key(context.bot, &plugin, &conversation);
+                            self.commit.ops.push(Op::Delete { key: copy });
+                        }
+                        if tells {
                             let event = StoredEvent::Expired { plugin, conversation, state };
                             let row = InboxRow::new(event, now);
                             // The group of then may have become a supergroup.

@@ -39,8 +39,8 @@ impl Routes {
         let album = view.album.is_some().then(|| Facts::of_album(view, username, 0));
         let is_known = self.has_command(&facts);
         let messages = std::slice::from_ref(&facts);
-        let asked =
-            self.candidates::<std::convert::Infallible>(messages, album.as_ref(), |plugin| Ok(state_of(plugin)));
+        let asked = self
+            .candidates::<std::convert::Infallible>(messages, album.as_ref(), |version| Ok(state_of(&version.plugin)));
         let mut asked = asked.unwrap_or_else(|never| match never {});
         let username = view.chat_object.and_then(|chat| serde_json::from_str::<Named>(chat).ok()?.username);
         let chat = view.chat.map(|id| ChatFacts::Number {

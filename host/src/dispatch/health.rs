@@ -16,7 +16,7 @@ use super::trial::Ended;
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::domain::PluginName;
-use crate::plugin::{Invocation, RunError, RunReport, Verdict};
+use crate::plugin::{Invocation, RunError, RunReport, Spent, Verdict};
 use crate::store::rows::inbox::InboxRow;
 use crate::store::rows::paused::{self, PausedRow};
 use crate::store::{self, Commit, Op, Tx};
@@ -42,10 +42,18 @@ impl Context {
     }
 
     /// Keeps count of how a plugin does, and says so where something follows from it.
-    pub(super) fn note(&self, version: &Version, event: u64, cpu: Duration, result: &Result<Verdict, RunError>) {
+    pub(super) fn note(
+        &self,
+        version: &Version,
+        event: u64,
+        observing: bool,
+        spent: Spent,
+        result: &Result<Verdict, RunError>,
+    ) {
         let (plugin, now) = (&version.plugin.name, Instant::now());
         let ended = match result {
-            Ok(_) => Ended::Well(cpu),
+            Ok(Verdict::Done) if !observing => Ended::Well(spent),
+            Ok(_) => Ended::Passed(spent),
             // It says nothing of the plugin.
             Err(RunError::Host(_) | RunError::Short { .. }) => return,
             Err(_) => Ended::Badly,
@@ -89,7 +97,7 @@ impl Context {
         });
         let Some(version) = version else { return Failure::hung(run) };
         let error = RunError::Hung(version.plugin.limits().time);
-        self.note(&version, event, Duration::ZERO, &Err(error.clone()));
+        self.note(&version, event, false, Spent::default(), &Err(error.clone()));
         Failure::of_plugin(&version, error)
     }
 

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use super::album::Album;
 use super::buttons::{Press, UNWANTED};
+use super::open::conversation;
 use super::routes::{Candidate, Facts, Version};
-use super::run::{Context, Failure, Head, conversation, seed, take_event};
+use super::run::{Context, Failure, Head, seed, take_event};
 use crate::domain::{Conversation, UpdateView};
-use crate::plugin::{self, Invocation, Journal, Plugin, Verdict};
-use crate::store::rows::fsm::{self, StateRow};
+use crate::plugin::{self, Invocation, Journal, Standing, Verdict};
 use crate::store::rows::inbox::{InboxRow, StoredEvent};
 use crate::store::rows::language::Listener;
 use crate::store::{self, Tx};
@@ -51,7 +51,7 @@ impl Context {
             lane: self.current_lane(&mut tx, head.lane)?,
             bot: self.bot,
             journal: self.journal(head.number, false),
-            on_trial: false,
+            standing: Standing::default(),
             tape: None,
             failed: None,
             matched: Vec::new(),
@@ -116,8 +116,12 @@ impl Context {
         let mut single: Vec<_> = views.iter().map(|(view, _)| Facts::of(view, username, row.attempts)).collect();
         single.iter_mut().for_each(|facts| facts.owner = press.owner().cloned());
         let facts = whole.as_ref().map(|whole| Facts::of_album(whole, username, row.attempts));
-        let candidates =
-            routes.candidates(&single, facts.as_ref(), |plugin| self.open_state(&mut tx, plugin, view, now))?;
+        let (after, candidates) = self.candidates(&routes, (&single, facts.as_ref()), view, &invocation, tx).await?;
+        tx = after;
+        let candidates = match candidates {
+            Ok(candidates) => candidates,
+            Err(failure) => return Ok(Err(failure)),
+        };
         let candidates = self.granted(candidates, view, &mut tx)?;
         let is_whole = |candidate: &Candidate| candidate.album || album.is_none();
         let first = candidates.iter().find(|candidate| !candidate.observes);
@@ -173,8 +177,8 @@ impl Context {
             }
             if !whole {
                 for ((view, raw), facts) in views.iter().zip(&single) {
-                    let matched =
-                        routes.observed_by(plugin, facts, |plugin| self.open_state(&mut tx, plugin, view, now))?;
+                    let open = |version: &Version| Ok(self.open_state(&mut tx, version, view, now)?.name());
+                    let matched = routes.observed_by(&version, facts, open)?;
                     if !matched.is_empty() {
                         // Each message has calls of its own, and whoever only looks on is not tried again.
                         let (event, journal) = (plugin::Event::Update(self.wire(view, facts, raw)), Journal::default());
@@ -189,7 +193,6 @@ impl Context {
                 tx = self.observe(&version, &mut invocation, tx).await;
                 continue;
             }
-            let before = tx.savepoint();
             let (after, result) = self.run(&version, &mut invocation, tx, false).await;
             tx = after;
             match result {
@@ -200,7 +203,8 @@ impl Context {
                     metrics::counter!("botyard_events_total", "outcome" => "handled").increment(1);
                     return Ok(Ok(Offered::Settled(tx)));
                 }
-                Ok(Verdict::Pass) => tx.roll_back(before),
+                // A run that passes leaves no more behind than a state that was taken over.
+                Ok(Verdict::Pass) => {}
                 Err(failure) => return Ok(Err(failure)),
             }
         }
@@ -219,8 +223,7 @@ impl Context {
         let before = tx.savepoint();
         let (mut tx, result) = self.run(version, invocation, tx, true).await;
         match result {
-            Ok(Verdict::Done) => {}
-            Ok(Verdict::Pass) => tx.roll_back(before),
+            Ok(Verdict::Done | Verdict::Pass) => {}
             Err(failure) => {
                 let (plugin, event, reason) = (&failure.plugin, invocation.id, &failure.reason);
                 tracing::warn!(%plugin, event, reason, "an observer failed");
@@ -253,19 +256,6 @@ impl Context {
             callback_data: view.callback_data.as_deref().map(str::to_owned),
             raw: raw.to_owned(),
         }
-    }
-
-    fn open_state(
-        &self,
-        tx: &mut Tx,
-        plugin: &Plugin,
-        view: &UpdateView<'_>,
-        now: u64,
-    ) -> Result<Option<String>, store::Error> {
-        let key = fsm::key(self.bot, &plugin.name, &conversation(plugin, view));
-        // Recorded as read: if another run changes the state meanwhile, this routing was wrong.
-        let Some(value) = tx.get(&key)? else { return Ok(None) };
-        Ok(StateRow::decode(&value).ok().filter(|row| !row.is_expired(now)).map(|row| row.name))
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) struct Told {
     pub(super) invocation: Invocation,
     error: RunError,
     cpu: Duration,
+    time: Duration,
     calls: u32,
     lines: Vec<String>,
 }
@@ -62,7 +63,10 @@ impl Told {
             journal: invocation.journal.told_of_failure(),
             ..invocation.clone()
         };
-        Ok((Self { invocation, error, cpu: report.cpu, calls: report.calls, lines: report.lines }, report.tx))
+        Ok((
+            Self { invocation, error, cpu: report.cpu, time: report.time, calls: report.calls, lines: report.lines },
+            report.tx,
+        ))
     }
 
     /// What stands after the second run, as of one run; and why the first one failed, where that is answered.
@@ -81,8 +85,8 @@ impl Told {
                 (Err(self.error), None)
             }
         };
-        let (cpu, calls) = (self.cpu + second.cpu, self.calls + second.calls);
+        let (cpu, time, calls) = (self.cpu + second.cpu, self.time + second.time, self.calls + second.calls);
         let lines = [self.lines, second.lines].concat();
-        (RunReport { tx: second.tx, result, cpu, calls, lines }, answered)
+        (RunReport { tx: second.tx, result, cpu, time, calls, lines }, answered)
     }
 }

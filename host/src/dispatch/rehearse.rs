@@ -9,7 +9,7 @@ use super::note::Note;
 use super::offer::Offered;
 use super::run::{Context, Failure, Head, seed};
 use crate::domain::EventLane;
-use crate::plugin::{self, Asked, Invocation, Journal};
+use crate::plugin::{self, Asked, Invocation, Journal, Standing};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::language::Listener;
 use crate::store::{self, Commit, Op};
@@ -119,7 +119,7 @@ impl Context {
             lane: head.lane,
             bot: self.bot,
             journal: Journal::default(),
-            on_trial: false,
+            standing: Standing::default(),
             tape: None,
             failed: None,
             listener: Listener::of_conversation(conversation.user, conversation.chat, self.default_locale.clone()),

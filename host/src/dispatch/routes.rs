@@ -11,7 +11,7 @@ use botyard_filter::{Fields, Subject};
 use super::trial::{Chosen, Trial};
 use crate::config::OnCrash;
 use crate::domain::{Conversation, KeyStrategy, PluginName, UpdateView};
-use crate::plugin::{Buttons, Filter, Plugin};
+use crate::plugin::{Buttons, Filter, Plugin, Standing};
 
 /// A plugin that serves, and where it stands among the others.
 #[derive(Clone)]
@@ -38,7 +38,15 @@ pub(super) struct Version {
 impl Version {
     /// The version on trial, which leaves no traces that the old one can't read.
     pub(super) fn is_on_trial(&self) -> bool {
-        matches!(self.trial, Some((_, Chosen::New)))
+        self.standing() == Standing::OnTrial
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        match self.trial {
+            Some((_, Chosen::New)) => Standing::OnTrial,
+            Some((_, Chosen::SecondOpinion)) => Standing::Asked,
+            Some((_, Chosen::Old)) | None => Standing::Serves,
+        }
     }
 }
 
@@ -204,7 +212,7 @@ impl Routes {
         &self,
         messages: &[Facts<'_>],
         album: Option<&Facts<'_>>,
-        mut state_of: impl FnMut(&Plugin) -> Result<Option<String>, E>,
+        mut state_of: impl FnMut(&Version) -> Result<Option<String>, E>,
     ) -> Result<Vec<Candidate>, E> {
         let (mut observers, mut holders, mut others) = (Vec::new(), Vec::new(), Vec::new());
         // Its messages are of the same conversation.
@@ -215,7 +223,7 @@ impl Routes {
             let mut state = None;
             let mut is_open = |filter: &Filter| {
                 if state.is_none() {
-                    state = Some(state_of(plugin)?);
+                    state = Some(state_of(&version)?);
                 }
                 let open = state.as_ref().and_then(Option::as_ref);
                 Ok(open.is_some_and(|open| filter.states.contains(open)))
@@ -252,13 +260,14 @@ impl Routes {
     /// The plugin's observing filters that one message of an album matches.
     pub(super) fn observed_by<E>(
         &self,
-        plugin: &Arc<Plugin>,
+        version: &Version,
         facts: &Facts<'_>,
-        mut state_of: impl FnMut(&Plugin) -> Result<Option<String>, E>,
+        mut state_of: impl FnMut(&Version) -> Result<Option<String>, E>,
     ) -> Result<Vec<u32>, E> {
+        let plugin = &version.plugin;
         let mut found = Found::default();
         found.look(plugin, |filter| self.matches(plugin, filter, facts), &mut |filter| {
-            Ok(state_of(plugin)?.is_some_and(|open| filter.states.contains(&open)))
+            Ok(state_of(version)?.is_some_and(|open| filter.states.contains(&open)))
         })?;
         Ok(found.observing)
     }

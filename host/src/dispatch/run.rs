@@ -33,8 +33,8 @@ use super::{Notice, age};
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::config::OnCrash;
-use crate::domain::{BotId, Conversation, EventLane, PluginName, UpdateView};
-use crate::plugin::{Invocation, Journal, Outbound, Plugin, Queued, RunError, Verdict};
+use crate::domain::{BotId, EventLane, PluginName};
+use crate::plugin::{Invocation, Journal, Outbound, Queued, RunError, Verdict};
 use crate::sender::{Sender, is_chat_action};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -114,6 +114,8 @@ pub(super) struct Failure {
     paused: bool,
     /// The plugin is to be paused for it.
     pauses: bool,
+    /// Of a version on trial: the one before it is asked before the event is given up.
+    on_trial: bool,
     /// No attempt: what the plugin's runs may use up in a minute is used up, for so long.
     put_off: Option<Duration>,
 }
@@ -224,12 +226,12 @@ impl Context {
             plugin = %failure.plugin, version = failure.version, event = head.number, ?lane, attempt = row.attempts,
             reason = failure.reason, "an event was not handled"
         );
-        if !failure.retry || row.attempts >= self.max_attempts {
+        if (!failure.retry || row.attempts >= self.max_attempts) && !failure.on_trial {
             return self.set_aside(&head, row, failure).await;
         }
         let rest = backoff::delay(row.attempts, rand::random());
         row.not_before = unix_millis().saturating_add(millis(rest));
-        if age::expired(&row, row.not_before).is_some() {
+        if age::expired(&row, row.not_before).is_some() && !failure.on_trial {
             // It would be too late for another attempt; a failure is kept all the same, for whoever mends it.
             return self.set_aside(&head, row, failure).await;
         }
@@ -304,7 +306,7 @@ impl Context {
         tx: Tx,
         observes: bool,
     ) -> (Tx, Result<Verdict, Failure>) {
-        invocation.on_trial = version.is_on_trial();
+        invocation.standing = version.standing();
         invocation.tape = self.tape(&version.plugin.name, observes);
         let seen = trace::before(&self.traces, &version.plugin, invocation, &tx);
         let before = self.before(invocation, &tx);
@@ -312,7 +314,7 @@ impl Context {
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
         }
-        self.note(version, invocation.id, report.cpu, &report.result);
+        self.note(version, invocation.id, observes, report.spent(), &report.result);
         let told =
             if observes { Err(Box::new(report)) } else { Told::of(version, invocation, report, self.max_attempts) };
         let (report, answered) = match told {
@@ -504,8 +506,8 @@ impl Failure {
     /// What no further attempt would change.
     pub(super) fn of_host(reason: String) -> Self {
         let (version, backtrace) = (String::new(), String::new());
-        let (retry, paused, pauses, put_off) = (false, false, false, None);
-        Self { plugin: PluginName::new(""), version, reason, backtrace, retry, paused, pauses, put_off }
+        let (retry, paused, pauses, on_trial, put_off) = (false, false, false, false, None);
+        Self { plugin: PluginName::new(""), version, reason, backtrace, retry, paused, pauses, on_trial, put_off }
     }
 
     /// Its user has ended it.
@@ -552,6 +554,7 @@ impl Failure {
             retry,
             paused: false,
             pauses,
+            on_trial: version.is_on_trial(),
         }
     }
 }
@@ -577,10 +580,6 @@ pub(super) fn take_event(tx: &mut Tx, head: &Head) -> Result<bool, store::Error>
         tx.delete(member.key.clone());
     }
     Ok(is_there)
-}
-
-pub(super) fn conversation(plugin: &Plugin, view: &UpdateView<'_>) -> Conversation {
-    Conversation::of(plugin.manifest.key, view.chat, view.user, view.thread)
 }
 
 /// The same for every attempt at an event, and different from one event to the next.

@@ -7,7 +7,10 @@ use crate::config::OnCrash;
 use crate::domain::{ChatId, Conversation, KeyStrategy};
 use crate::plugin::{Engine, EngineSettings, HttpClient, Plugin, keyed};
 use crate::sender::SendSettings;
+use crate::store::rows::expiry::ExpiryRow;
+use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{InboxRow, StoredEvent};
+use crate::store::{Commit, Op};
 use crate::telegram::{Client, Token};
 
 const BOT: BotId = BotId(4242);
@@ -49,7 +52,7 @@ impl Bench {
     }
 
     fn serve(&self, plugin: &Arc<Plugin>, trial: Option<&Arc<Plugin>>) {
-        let trial = trial.map(|new| Arc::new(Trial::new(new.clone(), plugin, 100)));
+        let trial = trial.map(|new| Arc::new(Trial::new(new.clone(), plugin, 100, 5)));
         let entry = Entry { plugin: plugin.clone(), trial, priority: 0, on_crash: OnCrash::Retry };
         self.dispatcher.set_routes(Routes::new(vec![entry]));
     }
@@ -111,4 +114,37 @@ async fn a_plugin_that_hangs_again_and_again_is_given_a_rest_and_another_version
     let notice = bench.notices.try_recv().unwrap();
     assert!(matches!(&notice, Notice::Rests { reason, .. } if reason.contains("the watchdog")), "{notice:?}");
     assert!(bench.dispatcher.context.must_wait(&new.name, 11));
+}
+
+#[tokio::test]
+async fn a_state_that_ends_on_trial_does_not_come_back_from_before_it() {
+    let conversation = Conversation { chat: Some(ChatId(1)), ..Conversation::default() };
+    for (about, serves, on_trial, copy_stays) in [
+        ("on trial", true, true, false),
+        ("of a plugin that does not want to hear of it", true, false, false),
+        // It may be the copy's end that is told of.
+        ("whoever is told of it looks", false, false, true),
+    ] {
+        let bench = Bench::new();
+        let (old, new) = (keyed(&bench.engine, "chat"), keyed(&bench.engine, "topic"));
+        if serves {
+            bench.serve(&old, on_trial.then_some(&new));
+        }
+        let (key, copy) = (fsm::key(BOT, &old.name, &conversation), fsm::before_key(BOT, &old.name, &conversation));
+        let state = StateRow { name: "cups".to_owned(), version: 2, expires: 5, bytes: Vec::new() }.encode();
+        let lane = EventLane::whole(crate::domain::Lane::Chat(ChatId(1)));
+        let end = ExpiryRow::State { plugin: old.name.clone(), conversation, lane, tell: true }.encode();
+        let rows = [(expiry_key(&key), end), (key.clone(), state.clone()), (copy.clone(), state)];
+        let ops = rows.into_iter().map(|(key, value)| Op::Put { key, value }).collect();
+        let store = &bench.dispatcher.context.store;
+        drop(store.commit(Commit { ops, ..Commit::default() }).await.unwrap());
+        let (arrivals, _arrived) = mpsc::unbounded_channel();
+        super::expiry::sweep(&bench.dispatcher.context, &arrivals).await.unwrap();
+        assert_eq!(store.get(&key).unwrap(), None, "{about}");
+        assert_eq!(store.get(&copy).unwrap().is_some(), copy_stays, "{about}");
+    }
+}
+
+fn expiry_key(of: &[u8]) -> Vec<u8> {
+    crate::store::rows::expiry::key(BOT, 5, of)
 }

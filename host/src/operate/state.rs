@@ -27,6 +27,8 @@ const PAGE: usize = 64;
 const AT_A_TIME: usize = 256;
 /// More commits than this one erasure does not make: by then events must be coming faster than they can be erased.
 const MOST_ROUNDS: usize = 10_000;
+/// A row that changes more often than this while it is put is let be.
+const MOST_TRIES: usize = 100;
 
 /// Which rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +121,32 @@ impl Erase {
             (Some(user), None) => Ok(Subject::User(UserId(user))),
             (None, Some(chat)) => Ok(Subject::Chat(ChatId(chat))),
             _ => Err(Refused::Wrong("say either whose user id or whose chat id it is".to_owned())),
+        }
+    }
+}
+
+impl Entry {
+    /// Whether it can be put: whatever is wrong with the row itself is said here, before anything is written.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn fits(&self) -> Result<(), String> {
+        let wrong = |text: &str| Err(text.to_owned());
+        self.content()?;
+        if self.plugin.is_empty() || self.plugin.contains('\0') {
+            return wrong("say which plugin's it is");
+        }
+        match self.kind {
+            Kind::Value if self.key.is_none() => wrong("a value has a key"),
+            Kind::Value if self.chat.is_some() && self.user.is_some() => {
+                wrong("a value is of a chat or of a user, not of both")
+            }
+            Kind::Value => Ok(()),
+            Kind::State | Kind::Aside | Kind::Before if self.name.is_none() || self.version.is_none() => {
+                wrong("a state has a name and a version")
+            }
+            Kind::State | Kind::Aside | Kind::Before => Ok(()),
+            _ => wrong("only states and values can be put"),
         }
     }
 }
@@ -216,27 +244,30 @@ impl Operator {
     /// When it is neither, its content can't be read, or the store fails.
     pub async fn put_entry(&self, put: &Put) -> Result<bool, Refused> {
         let key = self.key_of(&put.entry)?;
-        let seen = self.store.get(&key)?;
-        if put.delete && seen.is_none() {
-            return Ok(false);
-        }
-        let mut ops = self.old_end(&key, seen.as_ref());
-        if put.delete {
-            ops.push(Op::Delete { key: key.clone() });
-        } else {
-            ops.push(self.put_of(key.clone(), &put.entry)?);
-            ops.extend(self.new_end(&key, &put.entry));
+        if !put.delete {
+            put.entry.fits().map_err(Refused::Wrong)?;
         }
         tracing::info!(plugin = put.entry.plugin, kind = ?put.entry.kind, delete = put.delete, "an operator changes what a plugin keeps");
-        let reads = vec![Read::Value { key, seen }];
-        match self.store.commit(Commit { reads, ops, on_durable: None }).await {
-            Ok(receipt) => receipt.durable().await?,
-            Err(CommitError::Conflict { .. }) => {
-                return Err(Refused::Wrong("it has changed just now; look again".to_owned()));
+        // The operator's word holds, whatever a handler makes of the row meanwhile: that one is run again.
+        for _ in 0..MOST_TRIES {
+            let seen = self.store.get(&key)?;
+            if put.delete && seen.is_none() {
+                return Ok(false);
             }
-            Err(CommitError::Store(error)) => return Err(error.into()),
+            let mut ops = self.old_end(&key, seen.as_ref());
+            if put.delete {
+                ops.push(Op::Delete { key: key.clone() });
+            } else {
+                ops.push(self.put_of(key.clone(), &put.entry)?);
+                ops.extend(self.new_end(&key, &put.entry));
+            }
+            let reads = vec![Read::Value { key: key.clone(), seen }];
+            if let Some(receipt) = self.must(Commit { reads, ops, on_durable: None }).await? {
+                receipt.durable().await?;
+                return Ok(true);
+            }
         }
-        Ok(true)
+        Err(Refused::Wrong("it changes too often; try again when less is going on".to_owned()))
     }
 
     fn key_of(&self, entry: &Entry) -> Result<Vec<u8>, Refused> {
@@ -260,9 +291,6 @@ impl Operator {
             user: entry.user.map(UserId),
             thread: entry.thread.map(ThreadId),
         };
-        if conversation.chat.is_none() && conversation.user.is_none() {
-            return wrong("a state is of a chat, of a user, or of both");
-        }
         match entry.kind {
             Kind::State => Ok(fsm::key(bot, &plugin, &conversation)),
             Kind::Aside => Ok(fsm::aside_key(bot, &plugin, &conversation)),
@@ -325,9 +353,11 @@ impl Operator {
         let ops = begun.iter().map(|key| Op::Put { key: key.clone(), value: Vec::new() }).collect();
         self.must(Commit { ops, ..Commit::default() }).await?;
         tracing::info!("an operator has somebody's data erased");
+        self.forget_calls(&ids, order.mentions);
         for _ in 0..MOST_ROUNDS {
             let (found, mentioned) = self.find(&ids, order.mentions, AT_A_TIME)?;
             if found.is_empty() {
+                self.forget_calls(&ids, order.mentions);
                 let ops = begun.into_iter().map(|key| Op::Delete { key }).collect();
                 let receipt = self.must(Commit { ops, ..Commit::default() }).await?;
                 if let Some(receipt) = receipt {
@@ -359,6 +389,16 @@ impl Operator {
         let rows: u64 = report.rows.values().sum();
         tracing::info!(rows, done = report.done, "somebody's data are erased");
         Ok(report)
+    }
+
+    /// Calls that are under way at this moment must not be written down when they end without an answer.
+    fn forget_calls(&self, ids: &[Subject], with_mentions: bool) {
+        let Some(sender) = &self.sender else { return };
+        let key = unknown::key(self.bot, 0);
+        sender.forget(|row| {
+            holdings::read(self.bot, &key, &row.encode())
+                .is_some_and(|holding| holding.is_of(ids) || (with_mentions && holding.mentions(ids)))
+        });
     }
 
     /// Goes on with what an earlier process has begun to erase.

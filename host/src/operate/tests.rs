@@ -11,6 +11,8 @@ use crate::store::{Commit, Op};
 
 const BOT: BotId = BotId(42);
 
+mod puts;
+
 struct Room {
     folder: TempDir,
     operator: Operator,

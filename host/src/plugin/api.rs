@@ -91,6 +91,8 @@ pub(super) struct Run {
     pub(super) queued: Queued,
     /// The allowance of all runs that it found used up, and for how long.
     pub(super) short: Option<(Limit, Duration)>,
+    /// Why the guest can't read the state that it was given.
+    pub(super) unreadable: Option<String>,
     lane: EventLane,
     event: u64,
     attempt: u32,
@@ -179,6 +181,7 @@ impl Host {
             requests: 0,
             queued: Queued::of(Arc::clone(&context.allowance), invocation.bot),
             short: None,
+            unreadable: None,
             lane: invocation.lane,
             event: invocation.id,
             attempt: invocation.attempt,

@@ -20,9 +20,10 @@ use super::bindings::{self, PluginPre};
 use super::cache::Cache;
 use super::clock::Clock;
 use super::limits::{MEMORY_CAP, MOST_INSTANCES, MOST_MEMORIES, MOST_TABLES};
+use super::pace::Paces;
 use super::run::describe;
 use super::turns::{Habit, LongRuns, Turns};
-use super::version::{Context, Pace, file_hash};
+use super::version::{Context, file_hash};
 use super::{Buttons, Error, Grants, HttpClient, Limits, Manifest, Plugin, Rights, Version, component, grants};
 use crate::domain::PluginName;
 use crate::i18n::Catalogs;
@@ -79,6 +80,7 @@ struct Inner {
     long_runs: LongRuns,
     http: HttpClient,
     allowances: Allowances,
+    paces: Paces,
     cache: Option<Cache>,
     /// Compiling takes memory and all processors, so plugins are loaded one after the other.
     loading: Mutex<()>,
@@ -110,6 +112,7 @@ impl Engine {
             long_runs: LongRuns::here().map_err(|error| Error::Engine(error.to_string()))?,
             http: settings.http,
             allowances: Allowances::default(),
+            paces: Paces::default(),
             cache: settings.cache_dir.and_then(|folder| Cache::open(folder, &wasm)),
             loading: Mutex::new(()),
             clock,
@@ -163,7 +166,8 @@ impl Engine {
         }
         warnings.extend(rights.kinds_left_out(&name, &context.grants));
         let version = Version::of(wasm);
-        let (engine, context, pace, habit) = (self.clone(), context.into(), Pace::default(), Habit::default());
+        let pace = self.0.paces.of(&name, version.as_str());
+        let (engine, context, habit) = (self.clone(), context.into(), Habit::default());
         let turns = Turns::of_another();
         Ok(Arc::new(Plugin {
             name,

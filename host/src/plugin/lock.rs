@@ -16,8 +16,12 @@ use super::Rights;
 const HEAD: &str = "\
 # Which plugins were approved, and what they may want. Written by `botyard plugin install` and `botyard plugin approve`;
 # keep it beside bot.toml, and under version control with it. A file with another hash is loaded if it wants no more than
-# stands here; if it wants more, it waits for `botyard plugin approve NAME`.
+# stands here; if it wants more, it waits for `botyard plugin approve NAME`. `earlier` are files that were approved before it:
+# the host may go back to them.
 ";
+
+/// Files that stay good to go back to, as many as the host keeps.
+const EARLIER: usize = 5;
 
 /// All approved plugins, by their names in `bot.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -40,6 +44,9 @@ pub struct Approved {
     pub source: String,
     /// What it wanted.
     pub rights: Rights,
+    /// The hashes of the files that were approved before it, the newest first: what the host may go back to, beside that.
+    #[serde(default)]
+    pub earlier: Vec<String>,
 }
 
 /// Why a plugin is not loaded.
@@ -69,6 +76,17 @@ pub enum LockError {
         /// Its name in `bot.toml`.
         name: String,
     },
+    /// A version that has served is not approved any more.
+    #[error(
+        "is not let in by bot.lock any more ({why}); to have it serve again, put its file in its place, and `botyard plugin \
+         approve {name}` takes it"
+    )]
+    NoLonger {
+        /// Its name in `bot.toml`.
+        name: String,
+        /// What speaks against it.
+        why: String,
+    },
 }
 
 impl Lock {
@@ -92,19 +110,55 @@ impl Lock {
         }
     }
 
+    /// Writes down that a file is approved. That of before stays good to go back to.
+    pub fn approve(&mut self, name: &str, mut approved: Approved) {
+        if let Some(before) = self.plugins.remove(name) {
+            let files = std::iter::once(before.sha256).chain(before.earlier);
+            approved.earlier = files.filter(|sha256| *sha256 != approved.sha256).take(EARLIER).collect();
+        }
+        self.plugins.insert(name.to_owned(), approved);
+    }
+
+    /// Decides what the hash alone decides, before anything of the file is run. `strict`: only the approved file itself.
+    ///
+    /// # Errors
+    /// Why it is not let in.
+    pub fn check_hash(&self, name: &str, strict: bool, sha256: &str) -> Result<(), LockError> {
+        match self.plugins.get(name) {
+            Some(approved) if approved.sha256.eq_ignore_ascii_case(sha256) => Ok(()),
+            _ if strict => Err(LockError::OtherFile { name: name.to_owned() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Decides about a file that was let in once and is kept: what serves while a newer one is on trial or refused.
+    ///
+    /// # Errors
+    /// Why it is not let in any more.
+    pub fn check_kept(&self, name: &str, strict: bool, sha256: &str, rights: &Rights) -> Result<(), LockError> {
+        let approved = self.plugins.get(name);
+        if approved.is_some_and(|approved| approved.earlier.iter().any(|earlier| earlier.eq_ignore_ascii_case(sha256)))
+        {
+            return Ok(());
+        }
+        self.check(name, strict, sha256, rights).map_err(|error| LockError::NoLonger {
+            name: name.to_owned(),
+            why: match error {
+                LockError::WantsMore { wants, .. } => format!("it {wants}"),
+                _ => "`pin = \"hash\"`, and its hash is not there".to_owned(),
+            },
+        })
+    }
+
     /// Decides whether a file is let in. `strict`: only the approved file itself.
     ///
     /// # Errors
     /// Why it is not.
     pub fn check(&self, name: &str, strict: bool, sha256: &str, rights: &Rights) -> Result<(), LockError> {
-        let Some(approved) = self.plugins.get(name) else {
-            return if strict { Err(LockError::OtherFile { name: name.to_owned() }) } else { Ok(()) };
-        };
+        self.check_hash(name, strict, sha256)?;
+        let Some(approved) = self.plugins.get(name) else { return Ok(()) };
         if approved.sha256.eq_ignore_ascii_case(sha256) {
             return Ok(());
-        }
-        if strict {
-            return Err(LockError::OtherFile { name: name.to_owned() });
         }
         let beyond = rights.beyond(&approved.rights);
         if beyond.is_empty() {
@@ -119,7 +173,7 @@ impl Lock {
         let mut text = HEAD.to_owned();
         let quoted = |text: &str| toml::Value::from(text).to_string();
         for (name, approved) in &self.plugins {
-            let Approved { sha256, version, source, rights } = approved;
+            let Approved { sha256, version, source, rights, earlier } = approved;
             let Rights { methods, kinds, http, interfaces } = rights;
             let list = |list: &[String]| {
                 let lines: String = list.iter().map(|item| format!("    {},\n", quoted(item))).collect();
@@ -127,11 +181,12 @@ impl Lock {
             };
             write!(
                 text,
-                "\n[plugins.{name}]\nsha256 = {}\nversion = {}\nsource = {}\n\n[plugins.{name}.rights]\nmethods = {}\nkinds = \
+                "\n[plugins.{name}]\nsha256 = {}\nversion = {}\nsource = {}\n{}\n[plugins.{name}.rights]\nmethods = {}\nkinds = \
                  {}\nhttp = {}\ninterfaces = {}\n",
                 quoted(sha256),
                 quoted(version),
                 quoted(source),
+                if earlier.is_empty() { String::new() } else { format!("earlier = {}\n", list(earlier)) },
                 list(methods),
                 list(kinds),
                 list(http),
@@ -161,6 +216,7 @@ mod tests {
                 http: vec!["https://*.a.example".to_owned()],
                 ..rights(&["answer*", "sendMessage"])
             },
+            earlier: if source.starts_with("https") { vec!["ef".repeat(32)] } else { vec![] },
         };
         let plugins = [("shop", "https://a.example/shop.wasm"), ("a-1", "C:\\a.wasm\n")];
         Lock { plugins: plugins.map(|(name, source)| (name.to_owned(), approved(source))).into() }
@@ -201,6 +257,45 @@ mod tests {
                 Err(part) => assert!(answer.clone().is_err_and(|text| text.contains(part)), "{answer:?}"),
             }
         }
+    }
+
+    #[test]
+    fn what_has_served_goes_on_only_as_far_as_it_is_approved() {
+        let (lock, same, earlier, other) = (lock(), "ab".repeat(32), "EF".repeat(32), "cd".repeat(32));
+        let more = rights(&["banChatMember"]);
+        for (name, strict, sha256, wanted, expected) in [
+            ("shop", true, &same, &more, Ok(())),
+            ("shop", true, &earlier, &more, Ok(())),
+            ("shop", false, &earlier, &more, Ok(())),
+            ("shop", false, &other, &rights(&["sendMessage"]), Ok(())),
+            ("shop", true, &other, &rights(&[]), Err("its hash is not there")),
+            ("shop", false, &other, &more, Err("it calls banChatMember")),
+            ("new", false, &other, &more, Ok(())),
+            ("new", true, &other, &rights(&[]), Err("approve new")),
+        ] {
+            let answer = lock.check_kept(name, strict, sha256, wanted).map_err(|error| error.to_string());
+            match expected {
+                Ok(()) => assert_eq!(answer, Ok(()), "{name} {strict}"),
+                Err(part) => assert!(answer.clone().is_err_and(|text| text.contains(part)), "{answer:?}"),
+            }
+        }
+        // The file in its place is another matter: what was approved before is not what is approved now.
+        assert!(
+            lock.check_hash("shop", true, &earlier).is_err() && lock.check("shop", false, &earlier, &more).is_err()
+        );
+    }
+
+    #[test]
+    fn what_was_approved_before_stays_good_to_go_back_to() {
+        let mut lock = Lock::default();
+        let approved =
+            |n: usize| Approved { sha256: format!("{n:064}"), ..super::tests::lock().plugins["a-1"].clone() };
+        for n in [1, 2, 2, 3, 1, 4, 5, 6, 7] {
+            lock.approve("shop", approved(n));
+        }
+        let kept: Vec<usize> = lock.plugins["shop"].earlier.iter().map(|sha256| sha256.parse().unwrap()).collect();
+        assert_eq!(kept, [6, 5, 4, 1, 3]);
+        assert_eq!(toml::from_str::<Lock>(&lock.text()).unwrap(), lock);
     }
 
     proptest::proptest! {

@@ -4,9 +4,9 @@
 //! that drives the guest is dropped: wasmtime unwinds the guest's stack without running any more of it, and the
 //! instance goes with the store. Only [`Verdict::Done`] leaves writes behind in the [`Tx`].
 //!
-//! A state that another version wrote is handed to `migrate` first, in an instance with memory and processor
-//! time of its own, under the same deadline. If that fails, the state is kept aside and reads as none: a user with an old state must
-//! not be locked out.
+//! A state that another version wrote, or that can't be read, is seen to first (`run/takeover.rs`).
+
+mod takeover;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,20 +15,21 @@ use tokio::time::Instant;
 use wasmtime::{Store, Trap, WasmBacktrace};
 
 use super::allowance::Queued;
-use super::api::{Host, HostFailed, Run, put_state, read_state, shorten};
+use super::api::{Host, HostFailed, Run, shorten};
 use super::bindings::PluginPre;
-use super::bindings::botyard::types::types::{self as wire, State};
+use super::bindings::botyard::types::types as wire;
 use super::bindings::exports::botyard::plugin::handler as exported;
 use super::engine::Engine;
 use super::limits::Limit;
 use super::meter::{Exhausted, Meter};
 use super::version::Context;
-use super::{Budget, Event, Journal, Limits, Outbound, Plugin, Tape};
+use super::{Budget, Event, Journal, Limits, Outbound, Plugin, Spent, Tape};
 use crate::config::redaction::redact;
 use crate::domain::{BotId, Conversation, EventLane, PluginName};
-use crate::store::rows::fsm::{StateRow, aside_key, before_key, key};
+use crate::store::Tx;
 use crate::store::rows::language::Listener;
-use crate::store::{self, Tx};
+
+pub use self::takeover::Tried;
 
 /// Bytes of a guest's own words that are kept and logged.
 const REASON_BYTES: usize = 4 << 10;
@@ -60,8 +61,8 @@ pub struct Invocation {
     pub event: Event,
     /// The direct calls that earlier attempts have made: one journal for all attempts at an event.
     pub journal: Journal,
-    /// The version is on trial: a state that it takes over from another version is kept as it was.
-    pub on_trial: bool,
+    /// What the version is to the plugin.
+    pub standing: Standing,
     /// What it asks outside is written down there, or answered from there.
     pub tape: Option<Tape>,
     /// A run of the plugin for this event has just failed: it may settle the event all the same.
@@ -75,6 +76,18 @@ impl Invocation {
     pub(super) fn budget(&self, limits: &Limits) -> Budget {
         if matches!(self.event, Event::Job(_)) { limits.jobs.budget } else { limits.budget() }
     }
+}
+
+/// What the version that runs is to its plugin, which decides what becomes of states that are not its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// It serves.
+    #[default]
+    Serves,
+    /// It is on trial: a state that it takes over, or can't use, is kept beside as it was.
+    OnTrial,
+    /// It is asked for its opinion, since the one on trial has failed: it keeps no state aside.
+    Asked,
 }
 
 /// What a plugin made of an event.
@@ -94,10 +107,20 @@ pub struct RunReport {
     pub result: Result<Verdict, RunError>,
     /// Time on a processor.
     pub cpu: Duration,
+    /// Time in all, but for waiting until it could begin.
+    pub time: Duration,
     /// Direct calls that were made (not those that the journal answered).
     pub calls: u32,
     /// What it has logged, within `limits.log`.
     pub lines: Vec<String>,
+}
+
+impl RunReport {
+    /// What the run took.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        Spent { cpu: self.cpu, time: self.time }
+    }
 }
 
 /// Why a run has no verdict.
@@ -194,7 +217,7 @@ impl Plugin {
     /// plugin's. Dropping the future ends the run at once, without a trace.
     pub async fn run(&self, invocation: &Invocation, tx: Tx, outbound: Arc<dyn Outbound>) -> RunReport {
         let _place = self.engine.place().await;
-        let start = tx.savepoint();
+        let (mut start, began) = (tx.savepoint(), Instant::now());
         let meter = Arc::new(Meter::new(invocation.budget(&self.context.limits).cpu));
         let is_job = matches!(invocation.event, Event::Job(_));
         // A job's time says nothing of how fast events are handled.
@@ -205,18 +228,27 @@ impl Plugin {
         let host = Host::running(Arc::clone(&self.context), Arc::clone(&meter), http, invocation, tx, outbound);
         let (host, result) = match &invocation.event {
             wire::Event::Expired(state) => self.handle_expired(host, invocation, state).await,
-            event => match self.migrate_state(host, invocation.on_trial).await {
-                (host, Ok(())) => self.handle(host, invocation, event.clone()).await,
+            event => match self.take_over_state(host, invocation.standing).await {
+                (host, Ok(())) => {
+                    // What became of the state stays, also where the run passes.
+                    start = host.run.as_ref().map_or(start, |run| run.tx.savepoint());
+                    self.handle(host, invocation, event.clone()).await
+                }
                 (host, Err(error)) => (host, Err(error)),
             },
         };
+        let (host, result) = match host.run.as_ref().is_some_and(|run| run.unreadable.is_some()) {
+            true => self.without_state(host, invocation, &mut start).await,
+            false => (host, result),
+        };
+        let spent = Spent { cpu: meter.spent(), time: began.elapsed() };
         self.habit.note_end(&meter);
+        if !is_job {
+            self.pace.note(spent, invocation.attempt, &result);
+        }
         let lines = host.lines;
         let run = host.run.expect("a host that was made for a run has one");
         if result.is_ok() {
-            if !is_job {
-                self.pace.note(meter.spent());
-            }
             let left_over = run.left_over(&self.name);
             if left_over > 0 {
                 tracing::warn!(
@@ -238,41 +270,7 @@ impl Plugin {
         {
             limit.count(&self.name);
         }
-        RunReport { tx, result, cpu: meter.spent(), calls: calls + requests, lines }
-    }
-
-    /// The end of a state, which reads as none already: it comes with the event, as one of this version.
-    async fn handle_expired(
-        &self,
-        mut host: Host,
-        invocation: &Invocation,
-        state: &State,
-    ) -> (Host, Result<Verdict, RunError>) {
-        let version = self.context.state_version;
-        if state.version == version {
-            return self.handle(host, invocation, invocation.event.clone()).await;
-        }
-        let run = host.run.as_mut().expect("a host that was made for a run has one");
-        match take_before(run, &self.name, version) {
-            Ok(None) => {}
-            Ok(Some(StateRow { name, version, bytes, .. })) => {
-                return self.handle(host, invocation, wire::Event::Expired(State { name, version, bytes })).await;
-            }
-            Err(error) => return (host, Err(RunError::Host(error.to_string()))),
-        }
-        let (migrated, problem) = match self.migrate(host, state.clone()).await {
-            (host, Ok(Ok(new))) => return self.handle(host, invocation, wire::Event::Expired(new)).await,
-            (host, Ok(Err(problem))) => (host, guests_words(problem)),
-            (host, Err(error @ (RunError::OutOfTime(_) | RunError::Host(_)))) => return (host, Err(error)),
-            (host, Err(error)) => (host, error.to_string()),
-        };
-        host = migrated;
-        let run = host.run.as_mut().expect("a host that was made for a run has one");
-        tracing::warn!(plugin = %self.name, problem, "an expired state of another version can't be used; it is kept aside");
-        let State { name, version, bytes } = state.clone();
-        let row = StateRow { name, version, expires: 0, bytes };
-        run.tx.put(aside_key(run.bot, &self.name, &run.conversation), row.encode());
-        (host, Ok(Verdict::Done))
+        RunReport { tx, result, cpu: spent.cpu, time: spent.time, calls: calls + requests, lines }
     }
 
     async fn handle(
@@ -319,75 +317,6 @@ impl Plugin {
         (host, result)
     }
 
-    /// Sees to it that the conversation's state is one of this version, or none.
-    async fn migrate_state(&self, mut host: Host, on_trial: bool) -> (Host, Result<(), RunError>) {
-        let version = self.context.state_version;
-        if version == 0 {
-            return (host, Ok(()));
-        }
-        let run = host.run.as_mut().expect("a host that was made for a run has one");
-        let conversation = run.conversation;
-        let row = match read_state(run, &self.name, &conversation) {
-            Ok(None) => return (host, Ok(())),
-            Ok(Some(Ok(row))) if row.version == version => return (host, Ok(())),
-            Ok(Some(Ok(row))) => row,
-            Ok(Some(Err(error))) => return set_aside(host, &error.to_string()),
-            Err(error) => return (host, Err(RunError::Host(error.to_string()))),
-        };
-        match take_back(run, &self.context) {
-            Ok(false) => {}
-            Ok(true) => return (host, Ok(())),
-            Err(error) => return (host, Err(RunError::Host(error.to_string()))),
-        }
-        let before = run.tx.savepoint();
-        let kept = on_trial.then(|| row.encode());
-        let old = State { name: row.name, version: row.version, bytes: row.bytes };
-        let (mut host, migrated) = self.migrate(host, old).await;
-        let run = host.run.as_mut().expect("a host that was made for a run has one");
-        let problem = match migrated.map(|answer| answer.and_then(|new| self.check_migrated(new))) {
-            Ok(Ok(new)) => {
-                let new = StateRow { name: new.name, version: new.version, expires: row.expires, bytes: new.bytes };
-                run.tx.put(key(run.bot, &self.name, &conversation), new.encode());
-                if let Some(kept) = kept {
-                    run.tx.put(before_key(run.bot, &self.name, &conversation), kept);
-                }
-                return (host, Ok(()));
-            }
-            Ok(Err(problem)) => guests_words(problem),
-            // Another attempt may well go better: nothing is said about the state.
-            Err(error @ (RunError::OutOfTime(_) | RunError::Host(_))) => return (host, Err(error)),
-            Err(error) => error.to_string(),
-        };
-        run.tx.roll_back(before);
-        set_aside(host, &problem)
-    }
-
-    /// A state as `migrate` must answer it.
-    fn check_migrated(&self, new: State) -> Result<State, String> {
-        let size = new.name.len() + new.bytes.len();
-        if new.version != self.context.state_version {
-            return Err(format!("it became version {} instead of {}", new.version, self.context.state_version));
-        }
-        if size as u64 > self.context.limits.state {
-            return Err(format!("it grew to {size} bytes: {}", Limit::State.hit(&self.name)));
-        }
-        Ok(new)
-    }
-
-    async fn migrate(&self, host: Host, old: State) -> (Host, Result<Result<State, String>, RunError>) {
-        let (code, mut store) = (self.code.clone(), self.engine.store(host));
-        let guard = Guard::of(&store);
-        let migrated = self.in_turn(Arc::clone(&guard.meter), async move {
-            let work = async {
-                let guest = code.instantiate_async(&mut store).await?;
-                guest.botyard_plugin_handler().call_migrate(&mut store, &old).await
-            };
-            let answer = guard.watch(work).await;
-            finish(store, answer)
-        });
-        migrated.await
-    }
-
     /// Work of which the meter tells how long it took; when that is long, it makes room for the others.
     async fn in_turn<T: Send + 'static>(&self, meter: Arc<Meter>, work: impl Future<Output = T> + Send + 'static) -> T {
         let is_long = || self.habit.is_long(&meter);
@@ -400,59 +329,6 @@ fn hold(tx: &mut Tx, queued: Queued) {
     if queued.count() > 0 {
         tx.hold(queued);
     }
-}
-
-/// Puts the conversation's state back as it was before a later version took it over on trial, if this version wrote it.
-fn take_back(run: &mut Run, context: &Context) -> Result<bool, store::Error> {
-    let Some(old) = take_before(run, &context.name, context.state_version)? else { return Ok(false) };
-    tracing::info!(plugin = %context.name, "a state goes on as it was before the trial of a version that was rolled back");
-    put_state(run, context, &old);
-    Ok(true)
-}
-
-/// The state that this version wrote before a later one took it over on trial; it is not kept any longer.
-fn take_before(run: &mut Run, plugin: &PluginName, version: u32) -> Result<Option<StateRow>, store::Error> {
-    let kept = before_key(run.bot, plugin, &run.conversation);
-    let old = run.tx.get(&kept)?.and_then(|old| StateRow::decode(&old).ok()).filter(|old| old.version == version);
-    if old.is_some() {
-        run.tx.delete(kept);
-    }
-    Ok(old)
-}
-
-impl Plugin {
-    /// Tries what would become of a state, without anything coming of it. The inner error is a state that this version
-    /// says it can't take over.
-    ///
-    /// # Errors
-    /// When the plugin crashes over it.
-    pub async fn try_migration(&self, old: &StateRow) -> Result<Result<(), String>, RunError> {
-        if old.version == self.context.state_version {
-            return Ok(Ok(()));
-        }
-        let meter = Arc::new(Meter::new(self.context.limits.cpu));
-        let host = Host::describing(Arc::clone(&self.context), meter, self.engine.http());
-        let old = State { name: old.name.clone(), version: old.version, bytes: old.bytes.clone() };
-        let (_, migrated) = self.migrate(host, old).await;
-        migrated.map(|answer| answer.and_then(|new| self.check_migrated(new)).map(drop))
-    }
-}
-
-/// Moves a state that can't be used to where it is kept for later, untouched.
-fn set_aside(mut host: Host, problem: &str) -> (Host, Result<(), RunError>) {
-    let plugin = &host.context.name;
-    let run = host.run.as_mut().expect("a host that was made for a run has one");
-    tracing::warn!(%plugin, problem, "a state of another version can't be used; it is kept aside");
-    let state = key(run.bot, plugin, &run.conversation);
-    let old = match run.tx.get(&state) {
-        Ok(old) => old,
-        Err(error) => return (host, Err(RunError::Host(error.to_string()))),
-    };
-    if let Some(old) = old {
-        run.tx.put(aside_key(run.bot, plugin, &run.conversation), old.to_vec());
-        run.tx.delete(state);
-    }
-    (host, Ok(()))
 }
 
 /// Has a plugin describe itself, without access to anything.
@@ -543,18 +419,16 @@ fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
     let backtrace = error.downcast_ref::<WasmBacktrace>().map(ToString::to_string).unwrap_or_default();
     let mut backtrace = backtrace.lines().skip(1).map(str::trim).collect::<Vec<_>>().join("\n");
     // The names in it are the guest's.
+    backtrace = redact(&backtrace).into_owned();
     shorten(&mut backtrace, BACKTRACE_BYTES);
     if let Some(panic) = host.panic.take() {
-        return RunError::Panicked {
-            message: guests_words(panic.message),
-            file: panic.file,
-            line: panic.line,
-            backtrace,
-        };
+        let (message, file) = (guests_words(panic.message), guests_words(panic.file));
+        return RunError::Panicked { message, file, line: panic.line, backtrace };
     }
+    // Those of host functions quote what the guest has given them.
     let message = match error.downcast_ref::<Trap>() {
         Some(trap) => trap.to_string(),
         None => error.root_cause().to_string(),
     };
-    RunError::Trapped { message, backtrace }
+    RunError::Trapped { message: guests_words(message), backtrace }
 }

@@ -57,7 +57,7 @@ fn invocation() -> Invocation {
         matched: vec![],
         event: Event::Timer(timer),
         journal: Journal::default(),
-        on_trial: false,
+        standing: Standing::default(),
         tape: None,
         failed: None,
         listener: Default::default(),

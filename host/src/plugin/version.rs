@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
@@ -14,10 +12,12 @@ use super::api::Host;
 use super::bindings::PluginPre;
 use super::engine::Engine;
 use super::grants::{self, Reach};
+use super::pace::Pace;
 use super::turns::{Habit, Turns};
 use super::{Buttons, Grants, Limit, Limits, Manifest, Rights};
 use crate::domain::{OriginPattern, PluginName};
 use crate::i18n::{Catalogs, Markup, Value};
+use crate::store::rows::version::PaceRow;
 
 /// Tells versions apart: the beginning of the SHA-256 of the plugin's file, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -70,24 +70,10 @@ pub struct Plugin {
     pub(super) engine: Engine,
     pub(super) code: PluginPre<Host>,
     pub(super) context: Arc<Context>,
-    pub(super) pace: Pace,
+    pub(super) pace: Arc<Pace>,
     pub(super) habit: Habit,
     pub(super) turns: Turns,
     pub(super) buttons: Buttons,
-}
-
-/// How many runs ended well, and the processor time that they took, in nanoseconds.
-#[derive(Default)]
-pub(super) struct Pace {
-    runs: AtomicU64,
-    spent: AtomicU64,
-}
-
-impl Pace {
-    pub(super) fn note(&self, cpu: Duration) {
-        self.runs.fetch_add(1, Relaxed);
-        self.spent.fetch_add(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX), Relaxed);
-    }
 }
 
 /// What every run of a version shares and none changes.
@@ -135,12 +121,15 @@ impl Plugin {
         self.context.catalogs.locales()
     }
 
-    /// How many of its runs have ended well, and the processor time that one took on average; `None` before the first.
+    /// How this version has done so far.
     #[must_use]
-    pub fn pace(&self) -> Option<(u64, Duration)> {
-        let runs = self.pace.runs.load(Relaxed);
-        let spent = self.pace.spent.load(Relaxed);
-        Some((runs, Duration::from_nanos(spent.checked_div(runs)?)))
+    pub fn pace(&self) -> PaceRow {
+        self.pace.get()
+    }
+
+    /// How it had done before the host was started.
+    pub fn recall(&self, pace: PaceRow) {
+        self.pace.recall(pace);
     }
 
     /// What its runs may use.

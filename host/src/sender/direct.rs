@@ -119,6 +119,7 @@ impl Sender {
         let deadline = Instant::now() + deadline;
         let reads = method.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("get"));
         let params = Bytes::from(params);
+        let begun = self.shared.under_way.begin(plugin, method, lane, params.clone());
         let result = if is_chat_action(method) {
             let (reply, answer) = oneshot::channel();
             self.act_now(lane, params.clone(), Some(reply));
@@ -157,13 +158,15 @@ impl Sender {
                 }
                 let mut result = text(result);
                 self.shared.client.redact(&mut result);
-                if let Ok(params) = std::str::from_utf8(&params) {
+                if begun.may_be_kept()
+                    && let Ok(params) = std::str::from_utf8(&params)
+                {
                     self.shared.chats.keep_answer(given, method, params, &result);
                 }
                 Ok(result)
             }
             Err(error) => {
-                if !reads && !is_chat_action(method) && is_unclear(&error) {
+                if !reads && !is_chat_action(method) && is_unclear(&error) && begun.may_be_kept() {
                     let row = entry(plugin, method, lane, &params, &error);
                     self.shared.inbox().unknown.push(row);
                     self.shared.wake.notify_one();

@@ -43,6 +43,8 @@ pub(crate) struct World {
     pub(crate) most_jobs: Option<usize>,
     /// What was set aside.
     pub(crate) lost: Option<State>,
+    /// The run could not read its state.
+    pub(crate) unreadable: bool,
     pub(crate) log: Vec<String>,
     pub(crate) slept: Duration,
     /// Files that the plugin makes.
@@ -263,6 +265,10 @@ pub(crate) fn state_clear() {
 
 pub(crate) fn state_peek(_key: StateKey) -> Option<State> {
     None
+}
+
+pub(crate) fn state_unreadable(_problem: &str) {
+    with(|world| world.unreadable = true);
 }
 
 pub(crate) fn lost() -> Option<State> {

@@ -126,4 +126,11 @@ async fn states_and_values_are_seen_changed_taken_out_and_put_back() {
     done(&host, &["state", "import", file.to_str().expect("a path")]);
     host.start();
     assert_eq!(ask(&simulator, ALICE, "/count").await, "This chat: 43. All chats: 3.");
+
+    // One line that can't be put, and none is.
+    let bad = "{\"kind\":\"value\",\"plugin\":\"counter\",\"expires\":0,\"json\":1}";
+    std::fs::write(&file, format!("{kept}{bad}\n")).expect("writable");
+    let (code, _, why) = botyard(&host, &["state", "import", file.to_str().expect("a path")]);
+    assert!(code == Some(2) && why.contains(&format!("line {}", kept.lines().count() + 1)), "{why}");
+    assert_eq!(ask(&simulator, ALICE, "/count").await, "This chat: 44. All chats: 4.");
 }

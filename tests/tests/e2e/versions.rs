@@ -13,38 +13,53 @@ use super::operator::{botyard, done, json, state};
 use super::support::{BOT, ask, builder, chats, dead_letters, delivered, next, simulator};
 
 /// A host whose plugin's file can be replaced.
-struct Scene {
-    simulator: Simulator,
-    host: Host,
+pub(crate) struct Scene {
+    pub(crate) simulator: Simulator,
+    pub(crate) host: Host,
     wasm: PathBuf,
     _folder: TempDir,
 }
 
 impl Scene {
-    async fn new(config: &str) -> Self {
+    pub(crate) async fn new(config: &str) -> Self {
+        Self::of("versioned_a", config, "").await
+    }
+
+    /// With this first version, and these sections of bot.toml more.
+    pub(crate) async fn of(first: &str, config: &str, sections: &str) -> Self {
         let simulator = simulator().await;
         let folder = tempfile::tempdir().expect("a folder");
         let wasm = folder.path().join("versioned.wasm");
-        std::fs::copy(guest("versioned_a"), &wasm).expect("built");
-        let host = builder(&simulator).plugin("steps", &wasm, config).start();
+        std::fs::copy(guest(first), &wasm).expect("built");
+        let host = builder(&simulator).sections(sections).plugin("steps", &wasm, config).start();
         Self { simulator, host, wasm, _folder: folder }
     }
 
-    fn save(&mut self, version: &str) {
+    pub(crate) fn save(&mut self, version: &str) {
+        self.put(&std::fs::read(guest(version)).expect("built"));
+    }
+
+    /// The same code in another file: a section more, which nobody looks at.
+    pub(crate) fn save_marked(&mut self, version: &str) {
+        let wasm = std::fs::read(guest(version)).expect("built");
+        self.put(&[&wasm[..], b"\x00\x03\x02ab"].concat());
+    }
+
+    fn put(&self, wasm: &[u8]) {
         let beside = self.wasm.with_extension("new");
-        std::fs::copy(guest(version), &beside).expect("built");
+        std::fs::write(&beside, wasm).expect("writable");
         std::fs::rename(&beside, &self.wasm).expect("writable");
     }
 
-    fn version(&self) -> String {
+    pub(crate) fn version(&self) -> String {
         state(&self.host, "steps").1["version"].as_str().expect("a hash").to_owned()
     }
 
-    async fn ask(&self, chat: i64, text: &str) -> String {
+    pub(crate) async fn ask(&self, chat: i64, text: &str) -> String {
         ask(&self.simulator, chat, text).await
     }
 
-    fn wait_for_state(&mut self, wanted: &str) {
+    pub(crate) fn wait_for_state(&mut self, wanted: &str) {
         self.host.wait_until(wanted, |host| state(host, "steps").0 == wanted);
     }
 }
@@ -103,26 +118,28 @@ async fn a_version_that_does_well_is_kept_and_can_be_gone_back_from() {
     let first = scene.version();
     scene.save("versioned_worse");
     scene.wait_for_state("trial");
+    for step in 1..4 {
+        assert_eq!(scene.ask(ALICE, "/step").await, format!("1.0.1: step {step}"));
+    }
     scene.wait_for_state("serving");
     let second = scene.version();
     assert_ne!(first, second);
-    assert_eq!(scene.ask(ALICE, "/step").await, "1.0.1: step 1");
 
     let out = done(&scene.host, &["plugin", "rollback", "steps"]);
     assert!(out.contains(&first), "{out}");
-    assert_eq!(scene.ask(ALICE, "/step").await, "1: step 2");
+    assert_eq!(scene.ask(ALICE, "/step").await, "1: step 4");
     let (code, _, errors) = botyard(&scene.host, &["plugin", "rollback", "steps", "--to", &second]);
     assert!(code == Some(1) && errors.contains("no other version"), "it was sent away: {errors}");
     scene.host.stop();
     scene.host.start();
-    assert_eq!(scene.ask(ALICE, "/step").await, "1: step 3");
+    assert_eq!(scene.ask(ALICE, "/step").await, "1: step 5");
 
     done(&scene.host, &["plugin", "disable", "steps"]);
     scene.host.stop();
     scene.host.start();
     assert_eq!(state(&scene.host, "steps").0, "disabled");
     done(&scene.host, &["plugin", "enable", "steps"]);
-    assert_eq!(scene.ask(ALICE, "/step").await, "1: step 4");
+    assert_eq!(scene.ask(ALICE, "/step").await, "1: step 6");
 }
 
 #[tokio::test(flavor = "multi_thread")]

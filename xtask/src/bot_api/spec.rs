@@ -85,7 +85,35 @@ impl Type {
     }
 }
 
+impl Type {
+    /// Itself, or of a list its items.
+    pub(super) fn item(&self) -> &Self {
+        match self {
+            Self::List(item) => item.item(),
+            kind => kind,
+        }
+    }
+}
+
 impl Spec {
+    /// Words and numbers, or a list of them.
+    pub(super) fn is_plain(&self, kind: &Type) -> bool {
+        match kind.item() {
+            Type::File | Type::Markup => false,
+            Type::Named(name) => self.is_enum(name),
+            _ => true,
+        }
+    }
+
+    /// A text, or one of several things of which one is a text, or a list of them.
+    pub(super) fn holds_text(&self, kind: &Type) -> bool {
+        match kind.item() {
+            Type::Text => true,
+            Type::Named(name) => self.union(name).unwrap_or_default().contains(&Type::Text),
+            _ => false,
+        }
+    }
+
     pub(super) fn parse(text: &str) -> Result<Self> {
         let json: Value = serde_json::from_str(text)?;
         let text = |key: &str| json[key].as_str().map(str::to_owned).with_context(|| format!("no `{key}`"));

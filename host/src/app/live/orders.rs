@@ -90,8 +90,8 @@ impl Live {
         let failed = |error: operate::Error| OrderError::Failed(error.to_string());
         let is_configured = self.config.plugins.get(name).is_some_and(|plugin| plugin.enabled);
         let is_known = match action {
-            Action::Reload => is_configured || self.failures.contains_key(name),
-            Action::Pause | Action::Rollback(_) | Action::Disable | Action::Enable => is_configured,
+            Action::Reload { .. } => is_configured || self.failures.contains_key(name),
+            Action::Pause | Action::Rollback { .. } | Action::Disable | Action::Enable => is_configured,
             // Also one that has been taken out of the configuration meanwhile.
             Action::Resume => is_configured || self.operator.paused().map_err(failed)?.contains_key(name),
         };
@@ -99,16 +99,16 @@ impl Live {
             return Err(self.unknown(name));
         }
         match action {
-            Action::Rollback(to) => self.go_back(name, to.as_deref()).await?,
+            Action::Rollback { to, force } => self.go_back(name, to.as_deref(), *force).await?,
             Action::Disable => self.switch(name, false).await?,
             Action::Enable => self.switch(name, true).await?,
-            Action::Reload if self.disabled.contains(name) => {
+            Action::Reload { .. } if self.disabled.contains(name) => {
                 let why = format!("plugin `{name}` is switched off; `botyard plugin enable {name}` ends that");
                 return Err(OrderError::Failed(why));
             }
             // It has never been loaded, so it is the configuration that must be looked at again.
-            Action::Reload if !is_configured => self.reload_config(None).await,
-            Action::Reload => self.reload(name).await?,
+            Action::Reload { .. } if !is_configured => self.reload_config(None).await,
+            Action::Reload { force } => self.reload(name, *force).await?,
             Action::Pause => {
                 self.operator.pause(name).await.map_err(failed)?;
                 apply_pauses(&self.parts, &self.operator).map_err(failed)?;
@@ -122,7 +122,8 @@ impl Live {
         }
         match self.failures.get(name) {
             Some((_, reason))
-                if *action == Action::Reload || (*action == Action::Enable && self.entry(name).is_none()) =>
+                if matches!(action, Action::Reload { .. })
+                    || (*action == Action::Enable && self.entry(name).is_none()) =>
             {
                 Err(OrderError::Failed(format!("plugin `{name}` does not load, and nothing has changed: {reason}")))
             }
@@ -130,17 +131,19 @@ impl Live {
         }
     }
 
-    async fn go_back(&mut self, name: &PluginName, to: Option<&str>) -> Result<(), OrderError> {
+    async fn go_back(&mut self, name: &PluginName, to: Option<&str>, force: bool) -> Result<(), OrderError> {
         let Some(plugin) = self.config.plugins.get(name) else { return Err(self.unknown(name)) };
         let newest = self.entry(name).map(|entry| entry.newest().version.to_string()).unwrap_or_default();
-        let entry = self.versions.go_back(&self.config, name, plugin, to).await;
+        let entry = self.versions.go_back(&self.config, name, plugin, to, force).await;
         let entry = entry.map_err(|error| OrderError::Failed(format!("{error:#}")))?;
         tracing::warn!(plugin = %name, from = newest, to = %entry.plugin.version, "an operator goes back to another version");
         let why = format!(
             "an operator went back from version {newest}; save another one, or have this one tried again with \
              `botyard plugin reload {name}`"
         );
+        let plugin = entry.plugin.clone();
         self.swap(vec![(name.clone(), Loaded { entry, refused: Some(why) })]);
+        self.give_states_back(&plugin).await;
         Ok(())
     }
 
@@ -152,7 +155,7 @@ impl Live {
         tracing::info!(plugin = %name, on, "an operator has switched the plugin");
         match (changed, on) {
             (false, _) => {}
-            (true, true) => self.load(name).await,
+            (true, true) => self.load(name, false).await,
             (true, false) => {
                 self.failures.remove(name);
                 self.parts.readiness.plugin_ok(name);
@@ -163,15 +166,15 @@ impl Live {
     }
 
     /// Also a version that was rolled back.
-    async fn reload(&mut self, name: &PluginName) -> Result<(), OrderError> {
+    async fn reload(&mut self, name: &PluginName, force: bool) -> Result<(), OrderError> {
         self.versions.pardon(name).await.map_err(|error| OrderError::Failed(format!("{error:#}")))?;
-        self.load(name).await;
+        self.load(name, force).await;
         Ok(())
     }
 
-    async fn load(&mut self, name: &PluginName) {
+    async fn load(&mut self, name: &PluginName, force: bool) {
         let Some(entry) = self.config.plugins.get(name) else { return };
-        match self.versions.load(&self.config, name, entry).await {
+        match self.versions.load(&self.config, name, entry, force).await {
             Ok(loaded) => self.swap(vec![(name.clone(), loaded)]),
             Err(error) => self.report_failure(name, &format!("{error:#}")),
         }
@@ -192,6 +195,7 @@ impl Live {
             (Some(entry), None, None, None) if entry.trial.is_some() => (PluginState::Trial, serving_since),
             (Some(_), None, None, None) => (PluginState::Serving, serving_since),
         };
+        let so_far = entry.and_then(|entry| Some(entry.trial.as_ref()?.so_far()));
         PluginStatus {
             name: name.to_string(),
             version: entry.map(|entry| entry.newest().version.to_string()).unwrap_or_default(),
@@ -200,7 +204,7 @@ impl Live {
             priority: entry.map_or(0, |entry| entry.priority),
             state,
             since,
-            reason: failure.or(resting).map(|(_, reason)| redact(reason).into_owned()),
+            reason: failure.or(resting).map(|(_, reason)| redact(reason).into_owned()).or(so_far),
             stored: self.parts.store.kept(self.operator.bot(), name),
             limits: self.config.plugins.get(name).map_or_else(BTreeMap::new, |plugin| {
                 plugin.limits.shown().into_iter().map(|(key, limit)| (key.to_owned(), limit)).collect()

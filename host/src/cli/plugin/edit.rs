@@ -4,6 +4,23 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, 
 
 use crate::plugin::Rights;
 
+/// What changes from one text to the other, line by line; empty where nothing does.
+pub(super) fn difference(before: &str, after: &str) -> String {
+    let without = |text: &str, other: &str, sign: char| {
+        let mut others: Vec<&str> = other.lines().collect();
+        let mut left = String::new();
+        for line in text.lines() {
+            match others.iter().position(|other| *other == line) {
+                Some(same) => drop(others.swap_remove(same)),
+                None if line.trim().is_empty() => {}
+                None => left.push_str(&format!("  {sign} {line}\n")),
+            }
+        }
+        left
+    };
+    without(before, after, '-') + &without(after, before, '+')
+}
+
 /// The text with an entry for the plugin that grants what it wants: a new one that begins with `path`, or the one that is
 /// there with what is `new` added. Lists that are not there yet are written out whole, so that nothing is granted silently.
 /// With a `bot`, a new entry serves that one only, and one that is there serves it too.
@@ -152,6 +169,20 @@ mod tests {
         let bare = "[plugins.shop]\npath = \"a\"\ngrants = { methods = [], kinds = [] }\n";
         let text = put(bare, "shop", "", Some("south"), &both, &to(&["https://b.example"])).unwrap();
         assert!(text.contains("http = [\"https://b.example\"]") && !text.contains("bots"), "{text}");
+    }
+
+    #[test]
+    fn what_an_operator_keeps_back_stays_where_nothing_is_new() {
+        let kept =
+            "[plugins.a]\npath = \"a\"\ngrants = { methods = [\"sendMessage\"], broadcast = false, http = [] }\n";
+        let mut wanted = rights(&["*"], &["*"], true);
+        wanted.http.push("https://a.example".to_owned());
+        let after = put(kept, "a", "a", None, &wanted, &Rights::default()).unwrap();
+        assert_eq!(after, kept);
+        assert_eq!(difference(kept, &after), "");
+        let after = put(kept, "a", "a", None, &wanted, &wanted).unwrap();
+        let line = kept.lines().last().unwrap();
+        assert_eq!(difference(kept, &after), format!("  - {line}\n  + {}\n", after.lines().last().unwrap()));
     }
 
     #[test]

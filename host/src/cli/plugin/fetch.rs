@@ -29,11 +29,20 @@ impl Source {
         match text.split_once("://") {
             None => Ok(Self::File(text.into())),
             Some(("https", _)) => {
-                Url::parse(text).map(Self::Url).map_err(|error| WrongArgument(format!("{text}: {error}")))
+                Url::parse(text).map(Self::Url).map_err(|error| WrongArgument(format!("{}: {error}", bare(text))))
             }
             Some((scheme, _)) => Err(WrongArgument(format!(
-                "{text}: plugins are fetched over https, not {scheme}: whoever sits in between could change them"
+                "{}: plugins are fetched over https, not {scheme}: whoever sits in between could change them",
+                bare(text)
             ))),
+        }
+    }
+
+    /// As it may be kept and shown: an address without user, password and query, which may hold what opens the door.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Url(url) => bare(url.as_str()),
         }
     }
 
@@ -61,14 +70,24 @@ impl Source {
                     .read_timeout(READ_TIMEOUT)
                     .user_agent(concat!("botyard/", env!("CARGO_PKG_VERSION")))
                     .build()?;
-                download(&client, url, LARGEST).await.with_context(|| format!("could not fetch {url}"))
+                download(&client, url, LARGEST).await.with_context(|| format!("could not fetch {}", self.shown()))
             }
         }
     }
 }
 
+/// What stands before and behind the host and path of an address, as far as it is one, is left out.
+fn bare(text: &str) -> String {
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '\\']).unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
 async fn download(client: &Client, url: &Url, most: u64) -> anyhow::Result<Vec<u8>> {
-    let answer = client.get(url.clone()).send().await?;
+    // Its errors name the address, and where that led to.
+    let answer = client.get(url.clone()).send().await.map_err(reqwest::Error::without_url)?;
     ensure!(answer.status().is_success(), "the server answers with {}", answer.status());
     let length = answer.content_length();
     let too_long = || format!("it is larger than {}", size(most));
@@ -79,7 +98,7 @@ async fn download(client: &Client, url: &Url, most: u64) -> anyhow::Result<Vec<u
     let mut progress = Progress::new(length);
     let mut pieces = answer.bytes_stream();
     while let Some(piece) = pieces.next().await {
-        wasm.extend_from_slice(&piece?);
+        wasm.extend_from_slice(&piece.map_err(reqwest::Error::without_url)?);
         ensure!(wasm.len() as u64 <= most, too_long());
         progress.at(wasm.len() as u64);
     }
@@ -129,6 +148,35 @@ mod tests {
         for text in ["http://a.example/b.wasm", "ftp://a", "https://"] {
             assert!(Source::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_what_opens_the_door() {
+        for (text, shown) in [
+            ("https://a.example/x/shop.wasm", "https://a.example/x/shop.wasm"),
+            ("https://ci:glpat-s3cret@a.example/x/shop.wasm", "https://a.example/x/shop.wasm"),
+            ("https://glpat-s3cret@a.example/x/shop.wasm#s3cret", "https://a.example/x/shop.wasm"),
+            ("https://a.example/shop.wasm?X-Amz-Signature=s3cret&b=@", "https://a.example/shop.wasm"),
+            ("a/b@c.wasm", "a/b@c.wasm"),
+        ] {
+            assert_eq!(Source::parse(text).unwrap().shown(), shown);
+        }
+        for text in ["http://u:s3cret@a.example/?s3cret", "https://u:s3cret@[", "https://:s3cret@", "ftp://a?t=s3cret"]
+        {
+            let error = Source::parse(text).unwrap_err().to_string();
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failed_download_does_not_tell_the_address() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let source = Source::parse(&format!("https://u:s3cret@{address}/a.wasm?sig=s3cret")).unwrap();
+        let error = format!("{:#}", source.read().await.unwrap_err());
+        assert!(error.contains(&format!("could not fetch https://{address}/a.wasm")), "{error}");
+        assert!(!error.contains("s3cret"), "{error}");
     }
 
     /// What becomes of a download from a server that answers so.

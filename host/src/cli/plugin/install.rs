@@ -154,7 +154,7 @@ impl Install {
         {
             bail!("the file has another hash than it should: {hash}");
         }
-        let plugin = Inspector::default().plugin(&wasm).map_err(|error| anyhow!("{}: {error}", self.source))?;
+        let plugin = Inspector::default().plugin(&wasm).map_err(|error| anyhow!("{}: {error}", source.shown()))?;
         let name = match &self.name {
             Some(name) => name.clone(),
             None => name_of(&plugin.manifest.name).or_else(|| name_of(&source.stem())).ok_or_else(|| {
@@ -172,8 +172,18 @@ impl Install {
             return Err(WrongArgument(why).into());
         }
         let lock = Lock::read(&config.file)?;
+        let from = lock.plugins.get(&name).map(|approved| approved.source.as_str());
+        let is_known = is_own || self.name.is_some() || installed.as_ref() == Some(&wasm);
+        if entry.is_some() && !is_known && from != Some(&source.shown()) {
+            let from = from.map_or_else(|| path.display().to_string(), str::to_owned);
+            let why = format!(
+                "the file calls itself `{name}`, and [plugins.{name}] is another one, from {from}: say `--name {name}` if this \
+                 is to take its place, with its secrets and what it keeps, or choose another name with --name"
+            );
+            return Err(WrongArgument(why).into());
+        }
         let before = entry.and_then(|_| installed_rights(&lock, &name, installed.as_deref()));
-        let offer = Offer { desk, name, path, source: self.source, wasm, plugin, lock, before };
+        let offer = Offer { desk, name, path, source: source.shown(), wasm, plugin, lock, before };
         offer.take(self.yes, "installed").await
     }
 }
@@ -244,19 +254,27 @@ impl Offer<'_> {
         let config = desk.config;
         let same = fs::read(&path).is_ok_and(|installed| installed == wasm) && action == "installed";
         let compared = before.as_ref().map(|before| Compared::new(&name, same, &plugin.rights, before));
-        let sheet = Sheet::of(&source, &wasm, &plugin, compared);
+        let entry = config.plugins.get(&PluginName::new(&name));
+        let mut sheet = Sheet::of(&source, &wasm, &plugin, compared);
+        sheet.secrets = entry.map(|entry| entry.secrets.keys().cloned().collect()).unwrap_or_default();
         tell(clean(&sheet.text()).trim_end());
+        // What was granted before anything was approved is the operator's word, and stays.
+        let is_unasked = entry.is_some() && before.is_none();
+        let new = if is_unasked { Rights::default() } else { plugin.rights.beyond(&before.unwrap_or_default()) };
+        let old_text = fs::read_to_string(&config.file)?;
+        let in_toml = path.strip_prefix(config.file.parent().unwrap_or(Path::new("."))).unwrap_or(&path);
+        // Where there is one bot only, nobody else could be meant.
+        let bot = desk.bot.as_ref().filter(|_| config.bots.len() > 1).map(BotName::as_str);
+        let text = edit::put(&old_text, &name, &in_toml.to_string_lossy(), bot, &plugin.rights, &new)
+            .map_err(|error| anyhow!("{}: {error}", config.file.display()))?;
+        match edit::difference(&old_text, &text) {
+            none if none.is_empty() => tell(&format!("\n{} stays as it is", config.file.display())),
+            lines => tell(&format!("\n{} changes:\n{}", config.file.display(), lines.trim_end())),
+        }
         if !yes && !asked(&format!("\nlet it in as [plugins.{name}]?"))? {
             tell("nothing is changed");
             return Ok(Exit::Failed);
         }
-        let new = plugin.rights.beyond(&before.unwrap_or_default());
-        let text = fs::read_to_string(&config.file)?;
-        let in_toml = path.strip_prefix(config.file.parent().unwrap_or(Path::new("."))).unwrap_or(&path);
-        // Where there is one bot only, nobody else could be meant.
-        let bot = desk.bot.as_ref().filter(|_| config.bots.len() > 1).map(BotName::as_str);
-        let text = edit::put(&text, &name, &in_toml.to_string_lossy(), bot, &plugin.rights, &new)
-            .map_err(|error| anyhow!("{}: {error}", config.file.display()))?;
         // Before anything is written.
         let written = check_config(config, &text)?;
         let approved = Approved {
@@ -264,9 +282,10 @@ impl Offer<'_> {
             version: plugin.manifest.version.clone(),
             source,
             rights: plugin.rights.clone(),
+            earlier: Vec::new(),
         };
-        lock.plugins.insert(name.clone(), approved);
-        let is_new = !config.plugins.contains_key(&PluginName::new(&name));
+        lock.approve(&name, approved);
+        let is_new = entry.is_none();
         // A plugin that is there has its grants before it is let in with them, a new one its file before it is named.
         if !is_new {
             write_config(config, &text)?;

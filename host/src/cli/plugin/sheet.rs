@@ -33,6 +33,8 @@ pub(super) struct Sheet {
     /// With their versions.
     interfaces: Vec<String>,
     rights: Rights,
+    /// The names of the secrets that it is handed.
+    pub(super) secrets: Vec<String>,
     /// What the host would warn of.
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +89,7 @@ impl Sheet {
             observes: manifest.filters.iter().any(|filter| filter.observe),
             interfaces: plugin.interfaces.clone(),
             rights: plugin.rights.clone(),
+            secrets: Vec::new(),
             warnings: plugin.warnings.iter().map(|warning| warning.replace(" of [plugins.plugin]", "")).collect(),
             compared,
         }
@@ -126,6 +129,7 @@ impl Sheet {
             line(if index == 0 { "answers to" } else { "" }, filter);
         }
         line("requests to", &joined(&self.rights.http));
+        line("is handed", &self.secrets.iter().map(|name| format!("the secret {name}")).collect::<Vec<_>>().join(", "));
         line("recurs", &joined(&self.recurs));
         if self.observes {
             line("looks on", "sees events that other plugins take");

@@ -106,7 +106,7 @@ impl Context {
                 lane: self.current_lane(&mut tx, head.lane)?,
                 bot: self.bot,
                 journal: self.journal(turn.number, false),
-                on_trial: version.is_on_trial(),
+                standing: version.standing(),
                 tape: self.tape(&plugin.name, false),
                 failed: None,
                 listener: Listener::of_conversation(conversation.user, conversation.chat, self.default_locale.clone()),

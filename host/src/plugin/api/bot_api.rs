@@ -44,7 +44,6 @@ impl wit::Host for Host {
 impl Host {
     async fn call_now(&mut self, method: String, params: String) -> Result<String, CallError> {
         self.permit(&method, &params)?;
-        self.permit_chats(|| reach::chats_of(&method, &params))?;
         let Some(tape) = self.run.as_ref().and_then(|run| run.tape.clone()) else {
             return self.call_at_once(method, params).await;
         };
@@ -107,7 +106,6 @@ impl Host {
 
     fn call_later(&mut self, method: String, params: String, options: wit::Options) -> Result<(), CallError> {
         self.permit(&method, &params)?;
-        self.permit_chats(|| reach::chats_of(&method, &params))?;
         let chat = self.chat_of(&method, &params)?;
         let params = self.seal_buttons(params, chat)?;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
@@ -153,7 +151,6 @@ impl Host {
 
     fn keep_acting(&mut self, params: String) -> Result<(), CallError> {
         self.permit(CHAT_ACTION, &params)?;
-        self.permit_chats(|| reach::chats_of(CHAT_ACTION, &params))?;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         run.charge_effect(params.len()).map_err(CallError::Denied)?;
         let lane = lane_of(CHAT_ACTION, &params);
@@ -165,8 +162,8 @@ impl Host {
         Ok(())
     }
 
-    /// Checks what can be checked without making the call.
-    fn permit(&self, method: &str, params: &str) -> Result<(), CallError> {
+    /// Checks what can be checked without making the call: every way to Telegram begins here.
+    pub(super) fn permit(&mut self, method: &str, params: &str) -> Result<(), CallError> {
         if !grants::is_method_name(method) {
             return Err(CallError::Invalid(format!("`{method:.64}` is not the name of a Bot API method")));
         }
@@ -181,11 +178,16 @@ impl Host {
         match serde_json::from_str::<Pays>(params) {
             // It takes the bot's Stars, and nothing here would count them.
             Ok(Pays { allow_paid_broadcast: Some(_) }) => {
-                grants::check_broadcast(&context.name, &context.grants, true).map_err(CallError::Denied)
+                grants::check_broadcast(&context.name, &context.grants, true).map_err(CallError::Denied)?;
             }
-            Ok(_) => Ok(()),
-            Err(error) => Err(CallError::Invalid(format!("the parameters are not a JSON object: {error}"))),
+            Ok(_) => {}
+            Err(error) => return Err(CallError::Invalid(format!("the parameters are not a JSON object: {error}"))),
         }
+        let named = reach::named_in(method, params).map_err(|unfit| match unfit {
+            reach::Unfit::OnDisk => CallError::Denied(unfit.to_string()),
+            reach::Unfit::Unreadable(_) => CallError::Invalid(unfit.to_string()),
+        })?;
+        self.permit_chats(named)
     }
 }
 
@@ -219,10 +221,10 @@ impl Run {
 
 impl Host {
     /// Checks whether the plugin may have to do with these chats.
-    pub(super) fn permit_chats(&mut self, chats: impl FnOnce() -> Vec<reach::Named>) -> Result<(), CallError> {
+    pub(super) fn permit_chats(&mut self, chats: impl IntoIterator<Item = reach::Named>) -> Result<(), CallError> {
         let context = &self.context;
         let (Some(list), Some(run)) = (&context.grants.chats, &mut self.run) else { return Ok(()) };
-        match reach::check(&context.name, list, chats(), &mut run.tx, run.bot) {
+        match reach::check(&context.name, list, chats, &mut run.tx, run.bot) {
             Ok(answer) => answer.map_err(CallError::Denied),
             // As good as no answer: whoever can't be looked up is not called.
             Err(error) => Err(CallError::Unreachable(error.to_string())),

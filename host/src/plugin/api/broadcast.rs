@@ -24,8 +24,10 @@ type Answer<T> = wasmtime::Result<Result<T, wit::BroadcastError>>;
 
 impl wit::Host for Host {
     fn start(&mut self, to: wit::Recipients, method: String, params: String, options: wit::Options) -> Answer<u64> {
-        let checked =
-            self.may_broadcast(options.max_stars.is_some()).and_then(|()| self.head(&method, &params, options));
+        let checked = self
+            .may_broadcast(options.max_stars.is_some())
+            .and_then(|()| self.may_send(&method, &params))
+            .and_then(|()| self.head(&method, &params, options));
         let (head, max_stars) = match checked {
             Ok(checked) => checked,
             Err(error) => return Ok(Err(error)),
@@ -121,6 +123,15 @@ impl Host {
         grants::check_broadcast(&context.name, &context.grants, paid).map_err(wit::BroadcastError::Denied)
     }
 
+    /// Checks what is sent as if it were one call: what it names besides its recipients counts as it does there.
+    fn may_send(&mut self, method: &str, params: &str) -> Result<(), wit::BroadcastError> {
+        self.permit(method, params).map_err(|error| match error {
+            CallError::Denied(denied) => wit::BroadcastError::Denied(denied),
+            CallError::Invalid(problem) => wit::BroadcastError::Invalid(problem),
+            error => wit::BroadcastError::Denied(error.to_string()),
+        })
+    }
+
     /// Checks the chats; no recipients at all are all chats that are known.
     fn may_reach(&mut self, recipients: &[Recipient]) -> Result<(), String> {
         if recipients.is_empty() && self.context.grants.chats.is_some() {
@@ -134,7 +145,7 @@ impl Host {
             Recipient::Chat(id) => reach::Named::Number(*id),
             Recipient::Name(name) => reach::Named::Name(name.trim_start_matches('@').to_owned()),
         };
-        self.permit_chats(|| recipients.iter().map(named).collect()).map_err(|error| match error {
+        self.permit_chats(recipients.iter().map(named)).map_err(|error| match error {
             CallError::Denied(denied) => denied,
             error => error.to_string(),
         })
@@ -142,14 +153,10 @@ impl Host {
 
     /// What is sent, and how many Stars it may cost.
     fn head(&self, method: &str, params: &str, options: wit::Options) -> Result<(HeadRow, u64), wit::BroadcastError> {
-        use wit::BroadcastError::{Denied, Invalid};
+        use wit::BroadcastError::Invalid;
         let context = &self.context;
-        if params.len() as u64 > context.limits.value {
-            return Err(Invalid(context.too_long()));
-        }
         let paid = options.max_stars.is_some();
         let params = cast::for_many(method, params, paid).map_err(Invalid)?;
-        grants::check(&context.name, &context.methods, &context.grants, method).map_err(Denied)?;
         if options.name.len() > NAME_BYTES || options.name.chars().any(char::is_control) {
             return Err(Invalid(format!("the name has control characters, or more than {NAME_BYTES} bytes")));
         }

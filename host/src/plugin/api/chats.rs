@@ -15,7 +15,7 @@ impl wit::Host for Host {
         if let Err(denied) = grants::check(&context.name, &context.methods, &context.grants, METHOD) {
             return Ok(Err(denied));
         }
-        if let Err(CallError::Denied(denied)) = self.permit_chats(|| vec![reach::Named::Number(ChatId(chat_id))]) {
+        if let Err(CallError::Denied(denied)) = self.permit_chats([reach::Named::Number(ChatId(chat_id))]) {
             return Ok(Err(denied));
         }
         let Some(run) = &mut self.run else { return Ok(Err(DESCRIBING.to_owned())) };

@@ -18,7 +18,7 @@ use crate::plugin::bindings::botyard::files::files as wit;
 use crate::plugin::bindings::botyard::telegram::bot_api::CallError as WitCallError;
 use crate::plugin::outbound::NO_FILES;
 use crate::plugin::tape::NOT_ON_TAPE;
-use crate::plugin::{Attachment, CallError, Limit, Tape, grants};
+use crate::plugin::{Attachment, CallError, Limit, Tape, grants, reach};
 use crate::store::rows::file::{Attached, Hash};
 use crate::telegram::Refusal;
 use crate::whose;
@@ -177,7 +177,7 @@ impl Host {
         }
         let context = &self.context;
         grants::check(&context.name, &context.methods, &context.grants, "getFile").map_err(CallError::Denied)?;
-        if file_id.is_empty() || file_id.len() > 1_024 {
+        if file_id.is_empty() || file_id.len() > 1_024 || reach::is_on_disk(&file_id) {
             return Err(CallError::Invalid("that is no file_id".to_owned()));
         }
         let limit = context.limits.download;

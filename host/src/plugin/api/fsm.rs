@@ -1,13 +1,16 @@
 //! `botyard:fsm/conversation`: the state of the event's conversation.
 
-use super::{DESCRIBING, Host, Run, failed};
+use super::{DESCRIBING, Host, Run, failed, shorten};
 use crate::domain::{Conversation, PluginName};
 use crate::plugin::Limit;
 use crate::plugin::bindings::botyard::fsm::conversation as wit;
 use crate::plugin::bindings::botyard::types::types::{State, StateKey};
 use crate::plugin::version::Context;
 use crate::store::rows::expiry::{self, ExpiryRow};
-use crate::store::rows::fsm::{StateRow, aside_key, key};
+use crate::store::rows::fsm::{StateRow, aside_key, before_key, key};
+
+/// What is kept of why a state can't be read.
+const PROBLEM_BYTES: usize = 1 << 10;
 
 impl wit::Host for Host {
     fn get(&mut self) -> wasmtime::Result<Option<State>> {
@@ -48,6 +51,12 @@ impl wit::Host for Host {
             forget_end(run, &key);
             run.credit_stored(&self.context, &key);
             run.tx.delete(key);
+            // What has come to its end does not come back, should a version on trial be rolled back.
+            let copy = before_key(run.bot, &self.context.name, &run.conversation);
+            if run.tx.length(&copy).map_err(failed)?.is_some() {
+                run.credit_stored(&self.context, &copy);
+                run.tx.delete(copy);
+            }
         }
         Ok(())
     }
@@ -76,6 +85,14 @@ impl wit::Host for Host {
             let key = aside_key(run.bot, &self.context.name, &run.conversation);
             run.credit_stored(&self.context, &key);
             run.tx.delete(key);
+        }
+        Ok(())
+    }
+
+    fn unreadable(&mut self, mut problem: String) -> wasmtime::Result<()> {
+        if let Some(run) = &mut self.run {
+            shorten(&mut problem, PROBLEM_BYTES);
+            run.unreadable = Some(problem);
         }
         Ok(())
     }

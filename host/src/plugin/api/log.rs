@@ -63,6 +63,7 @@ impl wit::Host for Host {
 
     fn panicked(&mut self, mut message: String, mut file: String, line: u32, _column: u32) -> wasmtime::Result<()> {
         message = redact(&message).into_owned();
+        file = redact(&file.replace(char::is_control, " ")).into_owned();
         shorten(&mut message, PANIC_BYTES);
         shorten(&mut file, PANIC_BYTES);
         self.panic = Some(Panic { message, file, line });

@@ -16,11 +16,12 @@ use crate::plugin::bindings::botyard::random::random::Host as _;
 use crate::plugin::bindings::botyard::schedule::timers::{self, Host as _};
 use crate::plugin::bindings::botyard::storage::key_value::{self as kv, Host as _};
 use crate::plugin::bindings::botyard::telegram::bot_api::{self, Host as _};
-use crate::plugin::{CallError, Event, Grants, HttpClient, Limits, Timer};
+use crate::plugin::{CallError, Event, Grants, HttpClient, Limits, Standing, Timer};
 use crate::store::Store;
 
 mod buttons;
 mod limits;
+mod reaches;
 
 struct NoCalls;
 
@@ -78,7 +79,7 @@ impl Bench {
             matched: vec![],
             event: Event::Timer(Timer { id: 1, name: String::new(), payload: vec![], due: 0 }),
             journal: Journal::default(),
-            on_trial: false,
+            standing: Standing::default(),
             tape: None,
             failed: None,
             listener: Listener::default(),

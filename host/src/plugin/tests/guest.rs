@@ -64,6 +64,8 @@ const IMPORTS: &str = r#"
   (import "botyard:telegram/bot-api@0.1.0" "enqueue" (func $enqueue (param i32 i32 i32 i32 i32 i32 i32 i32 i32)))
   (import "botyard:fsm/conversation@0.1.0" "get" (func $fsm_get (param i32)))
   (import "botyard:fsm/conversation@0.1.0" "set" (func $fsm_set (param i32 i32 i32 i32 i32 i32 i64 i32)))
+  (import "botyard:fsm/conversation@0.1.0" "clear" (func $fsm_clear))
+  (import "botyard:fsm/conversation@0.1.0" "unreadable" (func $fsm_unreadable (param i32 i32)))
   (import "botyard:storage/key-value@0.1.0" "increment" (func $increment (param i32 i64 i32 i32 i64 i32)))
   (import "botyard:schedule/timers@0.1.0" "after" (func $after (param i32 i32 i64 i32 i32 i32)))
   (import "botyard:clock/clock@0.1.0" "sleep" (func $sleep (param i64)))

@@ -38,6 +38,36 @@ async fn a_panic_has_its_text_and_place() {
 }
 
 #[tokio::test]
+async fn no_secret_is_kept_with_a_panic() {
+    let secret = "t0p-s3cret-in-it";
+    crate::config::redaction::hide(secret);
+    // Once as the message, and twice, with a line between them, as the file.
+    let write = |at: u32| {
+        let half = |range: std::ops::Range<usize>| i64::from_le_bytes(secret.as_bytes()[range].try_into().unwrap());
+        format!(
+            "(i64.store (i32.const {at}) (i64.const {})) (i64.store (i32.const {}) (i64.const {}))",
+            half(0..8),
+            at + 8,
+            half(8..16)
+        )
+    };
+    let panics = format!(
+        "{} (i32.store8 (i32.const 60016) (i32.const 10)) {}
+        (call $panicked (i32.const 60000) (i32.const 16) (i32.const 60000) (i32.const 33) (i32.const 1) (i32.const 1))
+        unreachable",
+        write(60_000),
+        write(60_017)
+    );
+    let bench = Bench::new();
+    match bench.handle(&panics, settings()).await {
+        Err(RunError::Panicked { message, file, .. }) => {
+            assert_eq!((message.as_str(), file.as_str()), ("[hidden]", "[hidden] [hidden]"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
 async fn an_endless_loop_is_out_of_processor_time() {
     let bench = Bench::new();
     let cpu = Duration::from_millis(40);

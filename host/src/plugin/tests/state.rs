@@ -134,3 +134,145 @@ async fn a_state_that_is_taken_back_ends_when_it_was_to_end_before_the_trial() {
     let ends: Vec<_> = ends.iter().map(|(end, _)| expiry::parse_key(end)).collect();
     assert_eq!(ends, [Some((mine.expires, &*key))]);
 }
+
+/// What stands in the store of the conversation: its state, the one kept aside, and the copy from before a trial.
+type Kept = [Option<fsm::StateRow>; 3];
+
+fn kept(bench: &Bench) -> Kept {
+    let key = [fsm::key, fsm::aside_key, fsm::before_key];
+    let rows = key.map(|key| bench.store.get(&key(BOT, &name(), &conversation())).unwrap());
+    rows.map(|row| row.map(|row| fsm::StateRow::decode(&row).unwrap()))
+}
+
+async fn keep(bench: &Bench, rows: &Kept) {
+    let mut tx = Tx::new(&bench.store);
+    for (key, row) in [fsm::key, fsm::aside_key, fsm::before_key].into_iter().zip(rows) {
+        if let Some(row) = row {
+            tx.put(key(BOT, &name(), &conversation()), row.encode());
+        }
+    }
+    drop(bench.store.commit(tx.into_commit()).await.unwrap());
+}
+
+const REFUSES: &str =
+    "(i32.store8 (global.get $answer) (i32.const 1)) (i32.store offset=8 (global.get $answer) (i32.const 0))
+    (global.get $answer)";
+
+#[tokio::test]
+async fn what_becomes_of_states_depends_on_what_the_version_is_to_its_plugin() {
+    use Standing::{Asked, OnTrial, Serves};
+    let takes = TO_NEW.replace("VERSION", "2");
+    // Version 2 runs; "confirm" is what its `migrate` makes of a state.
+    let new = || Some(fsm::StateRow { name: "confirm".into(), version: 2, ..row(1) });
+    let is = |version| Some(row(version));
+    for (about, standing, migrate, before, after) in [
+        ("the first version on trial keeps a copy", OnTrial, &*takes, [is(1), None, None], [new(), None, is(1)]),
+        ("the second keeps the oldest", OnTrial, &*takes, [is(3), None, is(1)], [new(), None, is(1)]),
+        ("what it refuses is kept for the one before", OnTrial, REFUSES, [is(1), None, None], [None, is(1), is(1)]),
+        ("and stays with that one", OnTrial, &*takes, [None, is(1), is(1)], [None, is(1), is(1)]),
+        ("what was refused comes back", Serves, REFUSES, [None, is(2), is(2)], [is(2), None, None]),
+        ("and what was taken over", Serves, REFUSES, [is(3), None, is(2)], [is(2), None, None]),
+        ("a state kept aside earlier stays", Serves, REFUSES, [None, is(1), is(2)], [is(2), is(1), None]),
+        ("a copy of another version helps at last", Serves, REFUSES, [is(3), None, is(1)], [None, is(3), is(1)]),
+        ("one that serves keeps no copy", Serves, &*takes, [is(1), None, None], [new(), None, None]),
+        ("an opinion is had with the own state", Asked, REFUSES, [is(3), None, is(2)], [is(2), None, None]),
+    ] {
+        let bench = Bench::new();
+        keep(&bench, &before).await;
+        let plugin = bench.load(Guest { migrate, state_version: 2, ..Default::default() }, settings());
+        let report = bench.run(&plugin, &Invocation { standing, ..invocation() }).await;
+        assert_eq!(report.result, Ok(Verdict::Done), "{about}");
+        drop(bench.store.commit(report.tx.into_commit()).await.unwrap());
+        assert_eq!(kept(&bench), after, "{about}");
+    }
+}
+
+#[tokio::test]
+async fn a_version_that_is_asked_loses_no_state() {
+    let bench = Bench::new();
+    let before = [Some(row(3)), None, None];
+    keep(&bench, &before).await;
+    let plugin = bench.load(Guest { migrate: REFUSES, state_version: 2, ..Default::default() }, settings());
+    let report = bench.run(&plugin, &Invocation { standing: Standing::Asked, ..invocation() }).await;
+    assert!(matches!(report.result, Err(RunError::Host(_))), "{:?}", report.result);
+    drop(bench.store.commit(report.tx.into_commit()).await.unwrap());
+    assert_eq!(kept(&bench), before);
+}
+
+#[tokio::test]
+async fn what_has_ended_on_trial_does_not_come_back() {
+    let bench = Bench::new();
+    keep(&bench, &[Some(row(2)), None, Some(row(1))]).await;
+    assert_eq!(run(&bench, REFUSES, "(call $fsm_clear) (global.get $done)").await, Ok(Verdict::Done));
+    assert_eq!(kept(&bench), [None, None, None]);
+}
+
+/// Asks for something and says that it can't read its state, if it has one; else `end`.
+fn reads_none(end: &str) -> String {
+    format!(
+        "(call $fsm_get (global.get $answer))
+         (if (i32.eq (i32.load8_u (global.get $answer)) (i32.const 1)) (then
+           {EFFECTS} (call $fsm_unreadable (global.get $reason) (global.get $reason_len))
+           (return (global.get $refused_for_good))))
+         {end}"
+    )
+}
+
+#[tokio::test]
+async fn a_state_of_its_own_that_a_version_can_not_read_locks_nobody_out() {
+    for (standing, copy) in [(Standing::Serves, None), (Standing::OnTrial, Some(row(2)))] {
+        for end in ["(global.get $done)", "(global.get $pass)"] {
+            let bench = Bench::new();
+            put(&bench, &row(2)).await;
+            let handle = reads_none(end);
+            let plugin = bench.load(Guest { handle: &handle, state_version: 2, ..Default::default() }, settings());
+            let report = bench.run(&plugin, &Invocation { standing, ..invocation() }).await;
+            assert!(report.result.is_ok(), "{:?}", report.result);
+            drop(bench.store.commit(report.tx.into_commit()).await.unwrap());
+            assert_eq!(kept(&bench), [None, Some(row(2)), copy.clone()], "{standing:?} {end}");
+            let rest = bench.store.scan_prefix(&outbox::lane_prefix(BOT, Lane::Chat(ChatId(7))), 10).unwrap();
+            assert_eq!(rest, [], "what was asked for before is dropped");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_end_of_which_a_version_can_not_read_the_state_is_settled() {
+    let bench = Bench::new();
+    let handle = "(call $fsm_unreadable (global.get $reason) (global.get $reason_len)) (global.get $refused_for_good)";
+    let plugin = bench.load(Guest { handle, state_version: 2, ..Default::default() }, settings());
+    assert_eq!(expire(&bench, &plugin, &row(2)).await, Ok(Verdict::Done));
+    assert_eq!(kept(&bench), [None, Some(fsm::StateRow { expires: 0, ..row(2) }), None]);
+}
+
+#[tokio::test]
+async fn a_state_is_taken_over_before_it_is_known_who_wants_the_event() {
+    let bench = Bench::new();
+    put(&bench, &row(1)).await;
+    let migrate = TO_NEW.replace("VERSION", "2");
+    let plugin = bench
+        .load(Guest { migrate: &migrate, handle: "unreachable", state_version: 2, ..Default::default() }, settings());
+    let invocation = Invocation { standing: Standing::OnTrial, ..invocation() };
+    let (tx, taken) = plugin.take_over(&invocation, Tx::new(&bench.store), bench.telegram.clone()).await;
+    assert_eq!(taken, Ok(()));
+    drop(bench.store.commit(tx.into_commit()).await.unwrap());
+    let [state, _, copy] = kept(&bench);
+    assert_eq!((state.map(|state| state.name), copy), (Some("confirm".to_owned()), Some(row(1))));
+}
+
+#[tokio::test]
+async fn a_version_is_asked_what_it_makes_of_a_state() {
+    let bench = Bench::new();
+    let tried = async |migrate: &str, of| {
+        let plugin = bench.load(Guest { migrate, state_version: 2, ..Default::default() }, settings());
+        plugin.try_state(&row(of)).await
+    };
+    let takes = TO_NEW.replace("VERSION", "2");
+    assert_eq!(tried(&takes, 1).await, Ok(Tried::Taken));
+    assert_eq!(tried(&takes, 2).await, Ok(Tried::Taken), "one of its own");
+    assert!(matches!(tried(REFUSES, 2).await, Ok(Tried::Refused(_))));
+    assert!(matches!(tried(&TO_NEW.replace("VERSION", "3"), 1).await, Ok(Tried::Refused(_))));
+    assert!(matches!(tried("unreachable", 1).await, Err(RunError::Trapped { .. })));
+    assert!(matches!(tried("(loop $l (br $l)) unreachable", 1).await, Err(RunError::OutOfCpu(_))));
+    assert_eq!(rows(&bench.store), 0);
+}

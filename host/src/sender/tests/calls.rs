@@ -195,3 +195,23 @@ async fn a_sender_that_has_stopped_answers_all_the_same() {
     assert!(bench.call(2, "a", 30 * SECOND).await.is_err());
     assert_eq!(asked.elapsed(), Duration::ZERO);
 }
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_kept_of_calls_of_somebody_who_was_erased_while_they_were_made() {
+    let bench = bench(UNLIMITED, |_, _, _| after(3600 * SECOND, ok()));
+    bench.start();
+    let erase = async {
+        sleep(SECOND).await;
+        bench.sender.forget(|row| row.lane == Lane::Chat(ChatId(1)) && row.params.contains("a secret"));
+    };
+    let (first, second, ()) =
+        tokio::join!(bench.call(1, "a secret", 5 * SECOND), bench.call(2, "b", 5 * SECOND), erase);
+    for told in [first, second] {
+        assert!(matches!(told, Err(Error::UnknownOutcome { .. })), "{told:?}");
+    }
+    // It was begun later.
+    bench.call(1, "c", 5 * SECOND).await.unwrap_err();
+    bench.until(|bench| bench.ledger().len() >= 2).await;
+    let lanes: Vec<_> = bench.ledger().into_iter().map(|row| (row.lane, row.params.contains("a secret"))).collect();
+    assert_eq!(lanes, [(Lane::Chat(ChatId(2)), false), (Lane::Chat(ChatId(1)), false)]);
+}

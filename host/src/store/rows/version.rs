@@ -20,6 +20,25 @@ pub struct VersionRow {
     pub rejected: Vec<Rejected>,
     /// The operator has it switched off.
     pub disabled: bool,
+    /// How the one that serves had done when this was last written.
+    pub pace: PaceRow,
+    /// Unix milliseconds at which the trial has begun, where one is on.
+    pub trial_since: u64,
+}
+
+/// How a version does: sums over its runs for events.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaceRow {
+    /// Runs that ended well.
+    pub runs: u64,
+    /// Those of them that handled their event.
+    pub handled: u64,
+    /// Events that failed at first.
+    pub failed: u64,
+    /// Nanoseconds of processor time of the runs that ended well.
+    pub cpu: u64,
+    /// Their time in all, in nanoseconds.
+    pub time: u64,
 }
 
 /// A version that has served.
