@@ -34,6 +34,8 @@ mod e2e {
     mod state;
     mod support;
     mod texts;
+    mod timers;
+    mod timers;
     mod trust;
     mod typed;
     mod versions;

@@ -18,6 +18,7 @@ use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::fsm::StateRow;
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::kv::ValueRow;
+use crate::store::rows::parked::{self, ParkedRow};
 use crate::store::rows::prefix_end;
 use crate::store::{self, Commit, CommitError, Op, Read};
 
@@ -143,7 +144,12 @@ impl Batch {
                         // The version that serves knows best; the one that set the state stands in while none does.
                         let serves = context.routes.load().find(&plugin, &conversation, 0);
                         let serves = serves.map(|version| version.plugin.manifest.expired);
-                        if serves.unwrap_or(tell) {
+                        if serves.is_none() && tell {
+                            // It is told when it serves.
+                            let prefix = parked::plugin_prefix(context.bot, &plugin);
+                            let row = InboxRow::new(StoredEvent::Expired { plugin, conversation, state }, now);
+                            self.commit.ops.push(Op::Append { prefix, value: ParkedRow { lane, row }.encode() });
+                        } else if serves == Some(true) {
                             let event = StoredEvent::Expired { plugin, conversation, state };
                             let row = InboxRow::new(event, now);
                             // The group of then may have become a supergroup.

@@ -288,6 +288,7 @@ async fn fill_in(room: &Room, id: i64, conversation: Conversation) {
     let params = format!("{{\"chat_id\":{id},\"text\":\"x\"}}");
     let call = OutboxRow {
         plugin: plugin.clone(),
+        carries: 0,
         event: 1,
         method: "sendMessage".to_owned(),
         params: params.clone(),
@@ -309,6 +310,7 @@ async fn fill_in(room: &Room, id: i64, conversation: Conversation) {
         payload: vec![],
         owner: timer::Owner::Conversation,
         repeat: None,
+        since: 0,
     };
     let mut albums = album::AlbumsRow::default();
     albums.add("13", 5);
@@ -525,6 +527,7 @@ async fn an_erasure_lets_go_of_the_files_that_only_erased_calls_needed() {
         ops.push(Op::Put { key: file::reference(BOT, &attached), value: Vec::new() });
         let row = OutboxRow {
             plugin: PluginName::new("shop"),
+            carries: 0,
             event: 1,
             method: "sendDocument".to_owned(),
             params: json!({ "chat_id": chat, "document": "attach://a" }).to_string(),

@@ -46,7 +46,7 @@ impl wit::Host for Host {
             run.charge_effect(0).map_err(wasmtime::Error::msg)?;
             let key = key(run.bot, &self.context.name, &run.conversation);
             forget_end(run, &key);
-            run.credit_stored(&self.context, &key);
+            run.credit_stored(&key);
             run.tx.delete(key);
         }
         Ok(())
@@ -74,7 +74,7 @@ impl wit::Host for Host {
         if let Some(run) = &mut self.run {
             run.charge_effect(0).map_err(wasmtime::Error::msg)?;
             let key = aside_key(run.bot, &self.context.name, &run.conversation);
-            run.credit_stored(&self.context, &key);
+            run.credit_stored(&key);
             run.tx.delete(key);
         }
         Ok(())

@@ -77,9 +77,12 @@ impl Host {
 
     fn end_line(&mut self, is_output: bool) -> Result<()> {
         let line = std::mem::take(self.begun(is_output));
+        let bytes = line.len();
         let line = String::from_utf8_lossy(&line);
         let line = line.trim_end();
         if line.is_empty() {
+            // Nothing is logged, but it was looked at: millions of them take their time.
+            self.charge_log(bytes + 1);
             return Ok(());
         }
         let level = if is_output { Level::Info } else { Level::Warn };
@@ -89,6 +92,9 @@ impl Host {
     /// Logs what was written and not ended, at the end of a run.
     pub(in crate::plugin) fn end_lines(&mut self) {
         for is_output in [true, false] {
+            if self.begun(is_output).is_empty() {
+                continue;
+            }
             self.end_line(is_output).expect("logging does not fail");
         }
     }
