@@ -35,7 +35,6 @@ mod e2e {
     mod support;
     mod texts;
     mod timers;
-    mod timers;
     mod trust;
     mod typed;
     mod versions;

@@ -5,7 +5,6 @@
 //! sled's price is per batch. A commit that has read what the gathered batch would write is checked after that
 //! batch is applied, so checking needs to look at nothing but the database. Any failure stops the store for good.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::thread;
@@ -20,7 +19,7 @@ use super::rows::counted::{self, Counted};
 use super::shared::Shared;
 use super::stage::Stage;
 use super::syncer::Applied;
-use super::usage::Usage;
+use super::usage::{Changes, Usage};
 use super::{Commit, CommitError, Error, OnDurable, Op, Read, Receipt};
 
 /// sled's price is per batch, but it keeps what large batches leave behind for long: at ten times as many, memory
@@ -124,36 +123,41 @@ impl Committer {
                 return Ok(());
             }
         }
-        let mut numbers = Vec::new();
+        let (mut numbers, mut changes) = (Vec::new(), Changes::new());
         for op in commit.ops {
             match op {
                 Op::Put { key, value } => {
-                    self.weigh(&key, Some(&value))?;
+                    self.weigh(&key, Some(&value), true, &mut changes)?;
                     self.stage.put(key, value);
                 }
                 Op::Delete { key } => {
-                    self.weigh(&key, None)?;
+                    self.weigh(&key, None, true, &mut changes)?;
                     self.stage.delete(key);
                 }
                 Op::Append { prefix, value } => {
                     let number = self.stage.number();
                     let key = [&prefix[..], &number.to_be_bytes()].concat();
-                    self.weigh(&key, Some(&value))?;
+                    self.weigh(&key, Some(&value), false, &mut changes)?;
                     self.stage.put(key, value);
                     numbers.push(number);
                 }
             }
         }
+        // All at once: what only changes its place is never seen to be gone.
+        for (count, amount) in self.usage.change(changes) {
+            self.stage.own(count, amount);
+        }
         self.staged.push(Staged { numbers, on_durable: commit.on_durable, answer });
         Ok(())
     }
 
-    /// Counts what somebody has, before it changes.
-    fn weigh(&mut self, key: &[u8], new: Option<&[u8]>) -> Result<(), Error> {
+    /// Counts what somebody has, before it changes. Where a number was chosen just now, there is nothing old.
+    fn weigh(&self, key: &[u8], new: Option<&[u8]>, may_be_there: bool, changes: &mut Changes) -> Result<(), Error> {
         if counted::is_counted(key.first()).is_none() {
             return Ok(());
         }
         let old = match self.stage.start(key) {
+            _ if !may_be_there => None,
             Some(old) => old.and_then(|(length, start)| counted::of(key, length, start)),
             // What can't be read was not counted either.
             None => match self.engine.reader().raw(key)? {
@@ -167,18 +171,11 @@ impl Committer {
         if old == new {
             return Ok(());
         }
-        let mut changes: BTreeMap<Vec<u8>, (u64, u64)> = BTreeMap::new();
         for (count, amount) in old.iter().flat_map(Counted::amounts) {
-            changes.entry(count).or_default().0 = amount;
+            changes.entry(count).or_default().0 += amount;
         }
         for (count, amount) in new.iter().flat_map(Counted::amounts) {
-            changes.entry(count).or_default().1 = amount;
-        }
-        for (count, (old, new)) in changes {
-            if old != new {
-                let (count, amount) = self.usage.change(&count, old, new);
-                self.stage.own(count, amount);
-            }
+            changes.entry(count).or_default().1 += amount;
         }
         Ok(())
     }

@@ -25,6 +25,8 @@ struct Total {
 
 /// One count: which, and whose.
 type Key = Vec<u8>;
+/// What goes from counts and what comes to them.
+pub(super) type Changes = BTreeMap<Key, (u64, u64)>;
 
 impl Usage {
     /// Reads the counts, and counts first if there are none.
@@ -47,13 +49,16 @@ impl Usage {
         Ok(Self(Arc::new(Mutex::new(totals))))
     }
 
-    /// A row has changed. Answers with the row that says so.
-    pub(super) fn change(&self, owner: &[u8], old: u64, new: u64) -> (Key, Option<Vec<u8>>) {
+    /// A commit has changed these. Answers with the rows that say so.
+    pub(super) fn change(&self, changes: Changes) -> Vec<(Key, Option<Vec<u8>>)> {
         let mut totals = self.totals();
-        let total = totals.entry(owner.to_vec()).or_default();
-        total.kept = (total.kept + new).saturating_sub(old);
-        let kept = total.kept;
-        (layout::kept_key(owner), (kept > 0).then(|| kept.to_be_bytes().to_vec()))
+        let changed = changes.into_iter().filter(|(_, (old, new))| old != new);
+        let rows = changed.map(|(key, (old, new))| {
+            let total = totals.entry(key.clone()).or_default();
+            total.kept = (total.kept + new).saturating_sub(old);
+            (layout::kept_key(&key), (total.kept > 0).then(|| total.kept.to_be_bytes().to_vec()))
+        });
+        rows.collect()
     }
 
     pub(super) fn kept(&self, owner: &[u8]) -> u64 {

@@ -81,7 +81,8 @@ async fn what_is_for_a_plugin_that_does_not_serve_waits_for_it_and_is_dropped_by
     let gone = file.replace("[plugins.timers]", "[plugins.renamed]");
     std::fs::write(host.config_file(), gone).expect("it is writable");
     host.wait_until("it has another name", |host: &Host| {
-        host.get("/api/plugins").is_some_and(|(_, body)| body.contains("\"renamed\"") && !body.contains("\"timers\""))
+        host.get("/api/plugins")
+            .is_some_and(|(_, body)| body.contains("\"name\":\"renamed\"") && !body.contains("\"name\":\"timers\""))
     });
     let list = done(&host, &["plugin", "list"]);
     assert!(list.contains("something left of: `timers`"), "{list}");

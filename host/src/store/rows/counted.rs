@@ -21,8 +21,6 @@ pub enum Ledger {
 }
 
 impl Ledger {
-    const ALL: [Self; 5] = [Self::Kept, Self::Timers, Self::Queued, Self::Dead, Self::DeadBytes];
-
     fn byte(self) -> u8 {
         match self {
             Self::Kept => b'k',
@@ -128,12 +126,14 @@ mod tests {
     use crate::store::rows::fsm::StateRow;
     use crate::store::rows::inbox::{InboxRow, StoredEvent};
 
+    const ALL: [Ledger; 5] = [Ledger::Kept, Ledger::Timers, Ledger::Queued, Ledger::Dead, Ledger::DeadBytes];
+
     #[test]
     fn every_count_has_a_key_of_its_own_and_every_kind_that_is_counted_is_looked_through() {
         let (bot, shop) = (BotId(7), PluginName::new("shop"));
-        for ledger in Ledger::ALL {
+        for ledger in ALL {
             let key = key(ledger, bot, &shop);
-            for other in Ledger::ALL {
+            for other in ALL {
                 assert_eq!(plugin_of(&key, other, bot), (other == ledger).then(|| shop.clone()));
             }
             assert_eq!(plugin_of(&key, ledger, BotId(8)), None);
