@@ -10,7 +10,7 @@ use crate::plugin::bindings::botyard::log::log as wit;
 use crate::plugin::{Limit, allowance};
 
 /// What a line costs besides its text, and each of its fields: what the host adds to them.
-const LINE_BYTES: usize = 64;
+pub(super) const LINE_BYTES: usize = 64;
 /// Bytes of a panic's text and of its file's name that are kept.
 const PANIC_BYTES: usize = 4 << 10;
 

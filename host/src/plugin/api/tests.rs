@@ -530,6 +530,22 @@ async fn a_scan_ends_soon_after_the_run_has_read_all_it_may() {
     assert!(held(host) <= most);
 }
 
+/// Each is looked at, which takes its time though nothing is logged.
+#[test]
+fn empty_lines_have_an_end() {
+    let bench = Bench::new();
+    let lines = Arc::new(Lines::default());
+    tracing::subscriber::with_default(lines.clone(), || {
+        let mut host = bench.run(0);
+        host.write(true, &vec![b'\n'; 1_000]).unwrap();
+        host.write(true, b"a line\n").unwrap();
+        host.write(false, &vec![b'\n'; 1 << 20]).unwrap();
+        assert_eq!(host.log_left, 0);
+        host.write(true, b"another line\n").unwrap();
+    });
+    assert_eq!(*lines.0.lock().unwrap(), [Level::INFO, Level::WARN], "the line, and that there are too many");
+}
+
 #[test]
 fn lines_without_a_text_are_counted_too() {
     let bench = Bench::new();

@@ -298,7 +298,7 @@ async fn timers_are_bounded_and_one_that_rang_makes_room_for_the_next() {
     assert!(set(&mut second, 1_000).is_ok());
     commit(&bench, second).await;
     assert_eq!(bench.store.used(Ledger::Timers, BotId(1), &PluginName::new("shop")), 1);
-    let none = Limits { timers: 0, ..limits };
+    let none = Limits { timers: 0, stored: 0, ..limits };
     let mut free = bench.limited(none);
     assert!((0..20).all(|_| set(&mut free, 0).is_ok()), "0 lifts the limit");
 }

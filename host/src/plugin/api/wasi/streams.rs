@@ -8,6 +8,7 @@ use wasmtime::component::{ComponentType, LinkerInstance, Lower, Resource};
 
 use super::Handle;
 use crate::plugin::api::Host;
+use crate::plugin::api::log::LINE_BYTES;
 use crate::plugin::bindings::botyard::log::log::{Host as _, Level};
 
 /// What can be written at a time without asking again.
@@ -60,7 +61,7 @@ pub(super) fn link(into: &mut LinkerInstance<'_, Host>) -> Result<()> {
 }
 
 impl Host {
-    fn write(&mut self, is_output: bool, mut bytes: &[u8]) -> Result<()> {
+    pub(in crate::plugin::api) fn write(&mut self, is_output: bool, mut bytes: &[u8]) -> Result<()> {
         // A line is never cut, which could cut a secret in two: one that is too long is dropped by the log.
         while self.log_left > 0 && !bytes.is_empty() {
             let most = usize::try_from(self.log_left).unwrap_or(usize::MAX);
@@ -82,7 +83,7 @@ impl Host {
         let line = line.trim_end();
         if line.is_empty() {
             // Nothing is logged, but it was looked at: millions of them take their time.
-            self.charge_log(bytes + 1);
+            self.charge_log(bytes + LINE_BYTES);
             return Ok(());
         }
         let level = if is_output { Level::Info } else { Level::Warn };
