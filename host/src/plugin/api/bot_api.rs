@@ -155,7 +155,7 @@ impl Host {
             let (prefix, encoded) = (lane_prefix(run.bot, lane), row.encode());
             // With the number that the commit will choose.
             let bytes = (prefix.len() + 8 + encoded.len()) as u64;
-            if let Err(error) = run.charge_queued(&self.context, bytes.saturating_add(row.carries)) {
+            if let Err(error) = run.charge_queued(&self.context, bytes, row.carries) {
                 run.tx.roll_back(before);
                 return Err(error);
             }

@@ -107,8 +107,14 @@ impl Run {
     }
 
     /// Counts a call that is about to be queued. They are sent in time, so the event is better put off than lost.
-    pub(super) fn charge_queued(&mut self, context: &Context, bytes: u64) -> Result<(), CallError> {
-        let (most, whose) = (context.limits.queued, (&self.tx, self.bot, &context.name));
+    pub(super) fn charge_queued(&mut self, context: &Context, bytes: u64, carries: u64) -> Result<(), CallError> {
+        let limits = &context.limits;
+        let most = match limits.queued {
+            // What one run may make, it can also have sent.
+            most @ 1.. if carries > 0 => most.max(limits.upload.saturating_add(limits.data)),
+            most => most,
+        };
+        let (bytes, whose) = (bytes.saturating_add(carries), (&self.tx, self.bot, &context.name));
         self.growth.grow(Ledger::Queued, (bytes, 0), most, whose).map_err(|Full(waiting)| {
             let alone = self.growth.0.get(&Ledger::Queued).map_or(0, |grown| grown.by).saturating_add_unsigned(bytes);
             let place = Limit::Queued.hit(&context.name);
