@@ -21,6 +21,7 @@ mod explain;
 mod health;
 mod hot;
 mod jobs;
+mod journals;
 mod lanes;
 mod note;
 mod offer;

@@ -135,10 +135,10 @@ impl Operator {
         Ok(count)
     }
 
-    /// Bytes of the states and values that each plugin keeps.
+    /// How much each plugin has of something.
     #[must_use]
-    pub fn kept(&self) -> Vec<(PluginName, u64)> {
-        self.store.used_by_all(Ledger::Kept, self.bot)
+    pub fn used(&self, of: Ledger) -> Vec<(PluginName, u64)> {
+        self.store.used_by_all(of, self.bot)
     }
 
     /// Whose things these are.

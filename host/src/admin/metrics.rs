@@ -81,6 +81,17 @@ const ALL: &[(&str, Kind, &str)] = &[
         Gauge,
         "Bytes of the states, values, timers and jobs that a plugin keeps, keys included, by plugin; the most is `limits.stored`",
     ),
+    ("botyard_plugin_dead_letters", Gauge, "Dead letters that are kept, by plugin"),
+    (
+        "botyard_plugin_queued_bytes",
+        Gauge,
+        "Bytes of calls that wait to be sent, and of their files, by plugin; the most is `limits.queued`",
+    ),
+    (
+        "botyard_plugin_timers",
+        Gauge,
+        "Timers that are set, or have rung and are not handled, by plugin; the most is `limits.timers`",
+    ),
     ("botyard_plugin_rests_total", Counter, "Times that a plugin failed one event after another and was given a rest"),
     ("botyard_reloads_total", Counter, "New versions of plugins that were to be loaded, by plugin and outcome"),
     ("botyard_rollbacks_total", Counter, "Versions on trial that were sent back, by plugin"),

@@ -9,7 +9,7 @@ mod jobs;
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -490,21 +490,6 @@ impl Context {
             Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
             Err(CommitError::Store(error)) => Err(error),
         }
-    }
-
-    pub(super) fn journal(&self, event: u64, observes: bool) -> Journal {
-        let journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
-        journals.get(&(event, observes)).cloned().unwrap_or_default()
-    }
-
-    fn keep_journal(&self, event: u64, observes: bool, journal: Journal) {
-        self.journals.lock().unwrap_or_else(PoisonError::into_inner).insert((event, observes), journal);
-    }
-
-    pub(super) fn forget_journal(&self, event: u64) {
-        let mut journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
-        journals.remove(&(event, false));
-        journals.remove(&(event, true));
     }
 }
 

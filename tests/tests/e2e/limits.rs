@@ -118,3 +118,22 @@ async fn what_waits_to_be_sent_is_seen_and_cancelled_with_the_host_running_and_w
     assert_eq!(done(&host, &["outbox", "list"]), "nothing waits to be sent\n");
     assert_eq!(simulator.delivered(ALICE), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_dead_letters_the_newest_are_kept() {
+    let simulator = simulator().await;
+    let mut host =
+        builder(&simulator).sections("[dispatch]\ndead_letters = 2\n").plugin("panics", &guest("panics"), "").start();
+    for n in 1..=4 {
+        simulator.user_says(ALICE, ALICE, "/refuse").expect("a chat");
+        host.wait_until("it is set aside", |host| events(host, "dead") >= f64::from(n));
+    }
+    let dropped = |host: &Host| {
+        host.metrics().sum("botyard_dead_letters_dropped_total", &["plugin=\"panics\"", "reason=\"number\""])
+    };
+    host.wait_until("the oldest are gone", |host| dropped(host) >= 2.0);
+    let list = json(&host, &["dead", "list"]);
+    let numbers: Vec<_> = list["letters"].as_array().expect("a list").iter().map(|letter| &letter["number"]).collect();
+    assert_eq!(numbers.len(), 2, "{list}");
+    assert!(host.metrics().sum("botyard_plugin_dead_letters", &["plugin=\"panics\""]) <= 2.0);
+}
