@@ -34,7 +34,7 @@ mod timers {
     #[timer("flood")]
     fn more(ctx: &mut Ctx) {
         // Refusals are no reason to stop.
-        while ctx.at("flood", SystemTime::UNIX_EPOCH, &"x".repeat(500)).is_ok() {}
+        while ctx.at("flood", SystemTime::UNIX_EPOCH, "x".repeat(500)).is_ok() {}
     }
 
     #[timer("reminder")]
