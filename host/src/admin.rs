@@ -29,6 +29,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::store::rows::counted::Ledger;
 use bots::Which;
 
 pub use api::{Failed, HandOver, Host, Shared, Summary};
@@ -150,10 +151,17 @@ async fn render(State((bots, metrics)): State<(Bots, PrometheusHandle)>) -> Resp
         let name: String = bot.name.into();
         ::metrics::gauge!("botyard_bot_ready", "bot" => name).set(u8::from(bot.ready));
     }
-    for (bot, plugins) in bots.kept() {
-        for (plugin, bytes) in plugins {
-            let labels = [("bot", bot.to_string()), ("plugin", plugin.to_string())];
-            ::metrics::gauge!("botyard_plugin_stored_bytes", &labels).set(bytes as f64);
+    for (ledger, metric) in [
+        (Ledger::Kept, "botyard_plugin_stored_bytes"),
+        (Ledger::Timers, "botyard_plugin_timers"),
+        (Ledger::Queued, "botyard_plugin_queued_bytes"),
+        (Ledger::Dead, "botyard_plugin_dead_letters"),
+    ] {
+        for (bot, plugins) in bots.used(ledger) {
+            for (plugin, used) in plugins {
+                let labels = [("bot", bot.to_string()), ("plugin", plugin.to_string())];
+                ::metrics::gauge!(metric, &labels).set(used as f64);
+            }
         }
     }
     // The version is part of the format that scrapers negotiate.

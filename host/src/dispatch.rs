@@ -14,17 +14,20 @@ mod buttons;
 mod chats;
 mod claims;
 mod control;
+mod dead;
 mod effects;
 mod expiry;
 mod explain;
 mod health;
 mod hot;
 mod jobs;
+mod journals;
 mod lanes;
 mod note;
 mod offer;
 mod open;
 mod own;
+mod parked;
 mod record;
 mod recover;
 mod rehearse;
@@ -56,12 +59,14 @@ use crate::store::rows::{inbox, prefix_end};
 use crate::store::{self, Store};
 use crate::whose;
 
+pub use self::dead::DeadLetters;
 pub use self::effects::{Broadcast, Call, Change, Effects, Job, Timer};
 pub use self::explain::Explained;
 pub use self::note::{Note, Row, Said, What};
 pub use self::record::{FORM, Line, Notes, Recorder, write};
 pub use self::rehearse::{Played, Rehearsal, Scene};
 pub use self::routes::{Entry, Routes};
+pub use self::timers::next_due as next_timer;
 pub use self::trace::Ring as TraceRing;
 pub use self::trial::{End, Trial};
 
@@ -118,6 +123,8 @@ pub struct Settings {
     pub max_attempts: u32,
     /// Jobs that are worked on at the same time.
     pub jobs: usize,
+    /// How many dead letters are kept.
+    pub dead: DeadLetters,
     /// The locale of users whose language Telegram does not tell.
     pub default_locale: String,
     /// How long runs may go on after the stop signal before they are rolled back.
@@ -188,6 +195,8 @@ impl Dispatcher {
             recorder: Recorder::default(),
             played: arc_swap::ArcSwapOption::empty(),
             jobs_changed: Arc::default(),
+            dead_letters: settings.dead,
+            dead_added: Arc::default(),
             claims: claims::Claims::default(),
             patience: album::Patience { quiet: settings.album_quiet, wait: settings.album_wait, since: unix_millis() },
             cancel_reply: settings.cancel_reply,
@@ -291,6 +300,7 @@ impl Dispatcher {
                 }
             })
         });
+        let dead = tokio::spawn(whose::same(dead::run(self.context.clone())));
         // Ended by itself when everything stops; a failure of the store ends the turns as well.
         let mut jobs = tokio::spawn(whose::same(jobs::run(self.context.clone(), self.jobs, self.grace, stop.clone())));
         let mut running = JoinSet::new();
@@ -319,6 +329,7 @@ impl Dispatcher {
         tokio::time::timeout(claims::SLACK, running.shutdown()).await.ok();
         timers.abort();
         sweeping.abort();
+        dead.abort();
         expiry.abort();
         let result = if result.is_err() || jobs_ended {
             jobs.abort();

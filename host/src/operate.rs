@@ -11,6 +11,7 @@ mod dead;
 mod every_id;
 mod holdings;
 mod jobs;
+mod left;
 mod outbox;
 mod paused;
 mod private;
@@ -26,6 +27,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::domain::{BotId, EventLane, PluginName};
 use crate::sender::Sender;
+use crate::store::rows::counted::Ledger;
 use crate::store::rows::prefix_end;
 use crate::store::{self, Store};
 
@@ -34,6 +36,7 @@ pub use self::chats::{ChatEntry, ChatList, Reach};
 pub use self::dead::{Letter, List, Summary};
 pub use self::holdings::{Entry, Kind};
 pub use self::jobs::{Job, JobList, JobRef};
+pub use self::left::{Forget, Left};
 pub use self::outbox::{Cancel, Outbox, Waiting, WaitingCall};
 pub use self::state::{EntryList, Erase, Erased, Put, Refused, Wanted};
 pub use self::unknown::{UnknownCall, UnknownList};
@@ -132,10 +135,10 @@ impl Operator {
         Ok(count)
     }
 
-    /// Bytes of the states and values that each plugin keeps.
+    /// How much each plugin has of something.
     #[must_use]
-    pub fn kept(&self) -> Vec<(PluginName, u64)> {
-        self.store.kept_by_all(self.bot)
+    pub fn used(&self, of: Ledger) -> Vec<(PluginName, u64)> {
+        self.store.used_by_all(of, self.bot)
     }
 
     /// Whose things these are.

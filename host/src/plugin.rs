@@ -48,7 +48,7 @@ pub use journal::Journal;
 pub use limits::{Budget, JobLimits, Limit, Limits, MEMORY_CAP};
 pub use lock::{Approved, Lock, LockError};
 pub use manifest::{CommandHelp, Filter, Manifest, Menu, Schedule};
-pub use outbound::{Attachment, CallError, Outbound};
+pub use outbound::{Attachment, CallError, Outbound, TOO_LARGE};
 pub use pace::Spent;
 pub use rights::Rights;
 pub use run::{Invocation, RunError, RunReport, Standing, Tried, Verdict};

@@ -40,6 +40,7 @@ pub use tx::{Held, Page, Savepoint, Tx};
 pub use usage::Room;
 
 use committer::{Committer, Request};
+use rows::counted::{self, Ledger};
 use shared::Shared;
 use usage::Usage;
 
@@ -200,23 +201,29 @@ impl Store {
         self.shared.read(|reader| reader.length(key))
     }
 
-    /// Bytes of the states and values that a plugin keeps for a bot, keys included.
+    /// Bytes of all that a plugin keeps for a bot, keys included.
     #[must_use]
     pub fn kept(&self, bot: BotId, plugin: &PluginName) -> u64 {
-        self.shared.usage.kept(&rows::owner(bot, plugin))
+        self.used(Ledger::Kept, bot, plugin)
     }
 
-    /// The same of all plugins that have kept something since the store was opened.
+    /// How much a plugin has of something for a bot.
     #[must_use]
-    pub fn kept_by_all(&self, bot: BotId) -> Vec<(PluginName, u64)> {
-        let of_bot = |(owner, kept): (Vec<u8>, u64)| Some((rows::plugin_of_owner(&owner, bot)?, kept));
+    pub fn used(&self, of: Ledger, bot: BotId, plugin: &PluginName) -> u64 {
+        self.shared.usage.kept(&counted::key(of, bot, plugin))
+    }
+
+    /// The same of all plugins that have had some since the store was opened.
+    #[must_use]
+    pub fn used_by_all(&self, of: Ledger, bot: BotId) -> Vec<(PluginName, u64)> {
+        let of_bot = |(key, used): (Vec<u8>, u64)| Some((counted::plugin_of(&key, of, bot)?, used));
         self.shared.usage.all().into_iter().filter_map(of_bot).collect()
     }
 
-    /// What the plugin is going to keep beyond that: nothing at first.
+    /// What the plugin is going to have beyond that: nothing at first.
     #[must_use]
-    pub fn room(&self, bot: BotId, plugin: &PluginName) -> Room {
-        self.shared.usage.room(rows::owner(bot, plugin))
+    pub fn room(&self, of: Ledger, bot: BotId, plugin: &PluginName) -> Room {
+        self.shared.usage.room(counted::key(of, bot, plugin))
     }
 
     /// The rows with keys in `[from, to)`, ascending, at most `limit`.

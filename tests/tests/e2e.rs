@@ -35,6 +35,7 @@ mod e2e {
     mod state;
     mod support;
     mod texts;
+    mod timers;
     mod trials;
     mod trust;
     mod typed;

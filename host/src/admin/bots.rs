@@ -16,6 +16,7 @@ use super::readiness::{Readiness, Reason, Report};
 use crate::dispatch::Recorder;
 use crate::domain::{BotId, BotName, PluginName};
 use crate::operate::Operator;
+use crate::store::rows::counted::Ledger;
 
 /// The bots of a host. Clones share them.
 #[derive(Clone, Default)]
@@ -116,10 +117,10 @@ impl Bots {
         self.read().iter().map(status).collect()
     }
 
-    /// What the plugins of each bot keep, in bytes.
-    pub(super) fn kept(&self) -> Vec<(BotName, Vec<(PluginName, u64)>)> {
-        let kept = |(name, entry): (&BotName, &Entry)| Some((name.clone(), entry.served.as_ref()?.operator.kept()));
-        self.read().iter().filter_map(kept).collect()
+    /// How much the plugins of each bot have of something.
+    pub(super) fn used(&self, of: Ledger) -> Vec<(BotName, Vec<(PluginName, u64)>)> {
+        let used = |(name, entry): (&BotName, &Entry)| Some((name.clone(), entry.served.as_ref()?.operator.used(of)));
+        self.read().iter().filter_map(used).collect()
     }
 
     /// The report of the only bot, or of all.

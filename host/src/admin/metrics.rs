@@ -46,6 +46,7 @@ const ALL: &[(&str, Kind, &str)] = &[
     ("botyard_downloads_total", Counter, "Files that plugins asked for, by outcome"),
     ("botyard_events_total", Counter, "Events whose turn came, by outcome"),
     ("botyard_inbox_events", Gauge, "Events that wait to be handled, counted once a minute, up to 100,000"),
+    ("botyard_dead_letters_dropped_total", Counter, "Old dead letters that were dropped, by plugin and reason"),
     (
         "botyard_intake_alarms_total",
         Counter,
@@ -78,7 +79,18 @@ const ALL: &[(&str, Kind, &str)] = &[
     (
         "botyard_plugin_stored_bytes",
         Gauge,
-        "Bytes of the states and values that a plugin keeps, keys included, by plugin; the most is `limits.stored`",
+        "Bytes of the states, values, timers and jobs that a plugin keeps, keys included, by plugin; the most is `limits.stored`",
+    ),
+    ("botyard_plugin_dead_letters", Gauge, "Dead letters that are kept, by plugin"),
+    (
+        "botyard_plugin_queued_bytes",
+        Gauge,
+        "Bytes of calls that wait to be sent, and of their files, by plugin; the most is `limits.queued`",
+    ),
+    (
+        "botyard_plugin_timers",
+        Gauge,
+        "Timers that are set, or have rung and are not handled, by plugin; the most is `limits.timers`",
     ),
     ("botyard_plugin_rests_total", Counter, "Times that a plugin failed one event after another and was given a rest"),
     ("botyard_reloads_total", Counter, "New versions of plugins that were to be loaded, by plugin and outcome"),

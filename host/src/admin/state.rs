@@ -8,7 +8,9 @@ use axum::{Json, Router};
 use serde::Deserialize;
 
 use super::api::{Answer, Api, Refusal, Shared};
-use crate::operate::{EntryList, Erase, Erased, JobList, JobRef, Outcome, Put, Refused, Wanted};
+use super::plugins;
+use crate::domain::PluginName;
+use crate::operate::{EntryList, Erase, Erased, Forget, JobList, JobRef, Left, Outcome, Put, Refused, Wanted};
 
 /// A value of the largest kind, written as hexadecimal digits.
 const BODY_LIMIT: usize = 130 << 20;
@@ -23,6 +25,8 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/api/state", get(list))
         .route("/api/state/put", post(put))
         .route("/api/state/erase", post(erase))
+        .route("/api/state/left", get(left))
+        .route("/api/state/forget", post(forget))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
@@ -78,4 +82,21 @@ async fn put(api: Api, put: Result<Json<Put>, JsonRejection>) -> Answer<bool> {
 
 async fn erase(api: Api, order: Result<Json<Erase>, JsonRejection>) -> Answer<Erased> {
     Ok(Json(api.operator.erase(&order?.0).await?))
+}
+
+async fn left(api: Api) -> Answer<Vec<Left>> {
+    Ok(Json(api.operator.left()))
+}
+
+async fn forget(api: Api, order: Result<Json<Forget>, JsonRejection>) -> Answer<u64> {
+    let Forget { plugin } = order?.0;
+    match plugins::is_known(&api, &plugin).await {
+        Err(Refusal(StatusCode::NOT_FOUND, _)) => {}
+        Err(error) => return Err(error),
+        Ok(()) => {
+            let still = format!("`{plugin}` is configured, and would go on; take it out of bot.toml first");
+            return Err(Refusal(StatusCode::CONFLICT, still));
+        }
+    }
+    Ok(Json(api.operator.forget(&PluginName::new(&plugin)).await?))
 }

@@ -128,6 +128,11 @@ impl Bot {
                 concurrency: config.dispatch.concurrency,
                 max_attempts: config.dispatch.max_attempts,
                 jobs: config.dispatch.jobs,
+                dead: dispatch::DeadLetters {
+                    letters: config.dispatch.dead_letters as u64,
+                    bytes: config.dispatch.dead_letter_bytes,
+                    age: config.dispatch.dead_letter_age,
+                },
                 default_locale: config.i18n.default_locale.clone(),
                 grace: GRACE,
                 notices,

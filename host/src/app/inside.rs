@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::dispatch::{Dispatcher, TraceRing};
+use crate::dispatch::{Dispatcher, TraceRing, next_timer};
 use crate::domain::BotId;
 use crate::simulator::{Insight, Simulator};
 use crate::store::Store;
-use crate::store::rows::{prefix_end, timer};
 
 struct Inside {
     ring: Arc<TraceRing>,
@@ -29,8 +28,6 @@ impl Insight for Inside {
     }
 
     fn next_timer(&self) -> Option<u64> {
-        let from = timer::bot_prefix(self.bot);
-        let first = self.store.first_key(&from, &prefix_end(&from)).ok()??;
-        timer::parse_key(&first).map(|(due, _)| due)
+        next_timer(&self.store, self.bot).ok()?
     }
 }

@@ -108,6 +108,8 @@ pub fn settings(entry: &config::Plugin, i18n: &config::I18n) -> Settings {
             state: limits.state,
             value: limits.value,
             stored: limits.stored,
+            timers: limits.timers,
+            queued: limits.queued,
             calls: limits.calls,
             calls_per_minute: limits.calls_per_minute,
             log: limits.log,

@@ -267,7 +267,7 @@ impl<'a> Bundle<'a> {
             from = [last, &[0][..]].concat();
             for (key, value) in rows {
                 // One that can't be read is told of when it is due.
-                let Some(((due, id), row)) = timer::parse_key(&key).zip(TimerRow::decode(&value).ok()) else {
+                let Some(((_, due, id), row)) = timer::parse_key(&key).zip(TimerRow::decode(&value).ok()) else {
                     continue;
                 };
                 let (conversation, lane) = self.home(row.conversation, row.lane);

@@ -3,6 +3,7 @@
 mod edit;
 mod fetch;
 mod install;
+mod left;
 mod sheet;
 
 use std::path::PathBuf;
@@ -107,6 +108,19 @@ enum Action {
         /// As it stands in bot.toml
         name: String,
     },
+    /// List what plugins have left that are not configured any more: states, values, timers, jobs, events that wait
+    Left,
+    /// Drop all that a plugin has left that is not configured any more
+    ///
+    /// Its calls that wait are still sent, and its dead letters stay: `botyard outbox` and `botyard dead` see to those.
+    #[command(verbatim_doc_comment)]
+    Forget {
+        /// As it stood in bot.toml
+        name: String,
+        /// Don't ask
+        #[arg(long)]
+        yes: bool,
+    },
     /// Let a paused plugin go on with what has waited, in order
     Resume {
         /// As it stands in bot.toml
@@ -131,8 +145,14 @@ impl Plugin {
             match action {
                 Action::Inspect { .. } | Action::Admission(_) => unreachable!("it is done already"),
                 Action::List { limits } => {
-                    let shown = if limits { limited } else { listed };
-                    print(json, &Running::on(&config).await?.plugins().await?, |list| shown(list))
+                    let host = Running::on(&config).await?;
+                    let list = host.plugins().await?;
+                    let gone = left::of_gone(&config, Hand::Running(host).left().await?);
+                    let shown = |list: &[PluginStatus]| match limits {
+                        true => limited(list),
+                        false => format!("{}{}", listed(list), left::hint(&gone)),
+                    };
+                    print(json, &list, |list| shown(list))
                 }
                 Action::Reload { name, force } => {
                     let action = format!("reload?force={force}");
@@ -155,6 +175,13 @@ impl Plugin {
                 Action::Enable { name } => {
                     let status = Running::on(&config).await?.change_plugin(&name, "enable").await?;
                     print(json, &status, |status| format!("`{name}` serves: version {}\n", status.version))
+                }
+                Action::Left => left::list(&config, self.simulator, json).await,
+                Action::Forget { name, yes } => {
+                    if !yes && !install::asked(&format!("drop everything that `{name}` has left, for good?"))? {
+                        return Ok(Exit::Failed);
+                    }
+                    left::forget(&config, self.simulator, json, &name).await
                 }
                 Action::Pause { name } => pause(&config, self.simulator, json, &name, true).await,
                 Action::Resume { name } => pause(&config, self.simulator, json, &name, false).await,

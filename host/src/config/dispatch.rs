@@ -15,6 +15,13 @@ pub struct Dispatch {
     pub max_attempts: u32,
     /// `jobs`: how many jobs are worked on at once, of all plugins together; 4.
     pub jobs: usize,
+    /// `dead_letters`: so many are kept of each plugin, and of updates that can't be read; the oldest go; 1,000, and 0 for
+    /// all.
+    pub dead_letters: usize,
+    /// `dead_letter_bytes`: bytes of them, in the same way; `"64MiB"`, and 0 for any number.
+    pub dead_letter_bytes: u64,
+    /// `dead_letter_age`: older ones go; `"90d"`, and `"0s"` for never.
+    pub dead_letter_age: Duration,
     /// `acknowledge_callbacks`: a pressed button that has no answer after so long is acknowledged by the host; `"3s"`,
     /// and never early for `"0s"`.
     pub acknowledge_callbacks: Duration,
@@ -40,6 +47,9 @@ impl Default for Dispatch {
             concurrency: 256,
             max_attempts: 5,
             jobs: 4,
+            dead_letters: 1_000,
+            dead_letter_bytes: 64 << 20,
+            dead_letter_age: Duration::from_secs(90 * 86_400),
             acknowledge_callbacks: Duration::from_secs(3),
             cancel_command: Some("cancel".to_owned()),
             cancel_reply: "Cancelled.".to_owned(),
@@ -57,6 +67,9 @@ impl Dispatch {
         let concurrency = section.value("concurrency", |node| units::integer(node, 1..=10_000));
         let max_attempts = section.value("max_attempts", |node| units::integer(node, 1..=1_000));
         let jobs = section.value("jobs", |node| units::integer(node, 1..=1_000));
+        let dead_letters = section.value("dead_letters", |node| units::integer(node, 0..=10_000_000));
+        let dead_letter_bytes = section.bytes("dead_letter_bytes", 0..=1 << 40);
+        let dead_letter_age = section.duration("dead_letter_age", Duration::ZERO..=Duration::from_secs(3_650 * 86_400));
         let acknowledge = |node: &_| units::duration(node, Duration::ZERO..=Duration::from_secs(60));
         let acknowledge_callbacks = section.value("acknowledge_callbacks", acknowledge);
         let cancel_command = section.value("cancel_command", command);
@@ -70,6 +83,9 @@ impl Dispatch {
             concurrency: concurrency.and_then(|n| n.try_into().ok()).unwrap_or(default.concurrency),
             max_attempts: max_attempts.and_then(|n| n.try_into().ok()).unwrap_or(default.max_attempts),
             jobs: jobs.and_then(|n| n.try_into().ok()).unwrap_or(default.jobs),
+            dead_letters: dead_letters.and_then(|n| n.try_into().ok()).unwrap_or(default.dead_letters),
+            dead_letter_bytes: dead_letter_bytes.unwrap_or(default.dead_letter_bytes),
+            dead_letter_age: dead_letter_age.unwrap_or(default.dead_letter_age),
             acknowledge_callbacks: acknowledge_callbacks.unwrap_or(default.acknowledge_callbacks),
             cancel_command: cancel_command.unwrap_or(default.cancel_command),
             cancel_reply: cancel_reply.unwrap_or(default.cancel_reply),

@@ -199,8 +199,14 @@ pub struct Limits {
     pub state: u64,
     /// `value`: size of one stored value; `"1MiB"`.
     pub value: u64,
-    /// `stored`: all its states and values together, keys included, for each bot; `"256MiB"`, and 0 for no limit.
+    /// `stored`: all its states, values, timers and jobs together, keys included, for each bot; `"256MiB"`, and 0 for no
+    /// limit.
     pub stored: u64,
+    /// `timers`: those that are set, or have rung and are not handled, for each bot; 10,000, and 0 for no limit.
+    pub timers: u32,
+    /// `queued`: its calls that wait to be sent, and the files that they carry, for each bot; `"256MiB"`, and 0 for no
+    /// limit.
+    pub queued: u64,
     /// `calls`: Bot API calls whose answer the run waits for; 32.
     pub calls: u32,
     /// `calls_per_minute`: Bot API calls of all runs together, queued ones too; 60,000, and 0 for no limit, as for the
@@ -239,6 +245,8 @@ impl Default for Limits {
             state: 64 << 10,
             value: 1 << 20,
             stored: 256 << 20,
+            timers: 10_000,
+            queued: 256 << 20,
             calls: 32,
             calls_per_minute: 60_000,
             bulk_per_minute: 60_000,
@@ -260,7 +268,7 @@ impl Limits {
     /// By their keys, as they could stand in `bot.toml`.
     #[must_use]
     pub fn shown(&self) -> BTreeMap<&'static str, String> {
-        let time = |time: Duration| format!("{time:?}");
+        let (time, bytes) = (units::show_duration, units::show_bytes);
         BTreeMap::from([
             ("memory", bytes(self.memory)),
             ("cpu", time(self.cpu)),
@@ -268,6 +276,8 @@ impl Limits {
             ("state", bytes(self.state)),
             ("value", bytes(self.value)),
             ("stored", bytes(self.stored)),
+            ("timers", self.timers.to_string()),
+            ("queued", bytes(self.queued)),
             ("calls", self.calls.to_string()),
             ("calls_per_minute", self.calls_per_minute.to_string()),
             ("bulk_per_minute", self.bulk_per_minute.to_string()),
@@ -283,13 +293,6 @@ impl Limits {
             ("data", bytes(self.data)),
         ])
     }
-}
-
-/// In the largest unit that has no fraction.
-fn bytes(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let whole = units.into_iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
-    whole.map_or_else(|| format!("{bytes}B"), |(shift, unit)| format!("{}{unit}", bytes >> shift))
 }
 
 pub(super) fn read_all(mut section: Reader<'_>, bots: &[BotName]) -> BTreeMap<PluginName, Plugin> {
@@ -451,6 +454,8 @@ impl Limits {
             state: section.bytes("state", 1..=16 * MIB).unwrap_or(default.state),
             value: section.bytes("value", 1..=64 * MIB).unwrap_or(default.value),
             stored: section.bytes("stored", 0..=RATES).unwrap_or(default.stored),
+            timers: rate(&mut section, "timers").unwrap_or(default.timers),
+            queued: section.bytes("queued", 0..=RATES).unwrap_or(default.queued),
             calls: count(&mut section, "calls", 0).unwrap_or(default.calls),
             calls_per_minute: rate(&mut section, "calls_per_minute").unwrap_or(default.calls_per_minute),
             bulk_per_minute: rate(&mut section, "bulk_per_minute").unwrap_or(default.bulk_per_minute),

@@ -7,8 +7,7 @@ use serde_json::Value as Json;
 
 use super::redaction::{MASK, redact};
 use super::{
-    AllowedUpdates, Broadcasting, Config, Grants, Jobs, Limits, Mode, OneBot, Plugin, Tls, Webhook, show_bytes,
-    show_duration,
+    AllowedUpdates, Broadcasting, Config, Grants, Jobs, Mode, OneBot, Plugin, Tls, Webhook, show_bytes, show_duration,
 };
 use crate::domain::{BotName, ChatGrant};
 
@@ -22,6 +21,9 @@ pub(super) fn print(config: &Config) -> String {
     out.value("concurrency", &config.dispatch.concurrency.into());
     out.value("max_attempts", &config.dispatch.max_attempts.into());
     out.value("jobs", &config.dispatch.jobs.into());
+    out.value("dead_letters", &config.dispatch.dead_letters.into());
+    out.text("dead_letter_bytes", &show_bytes(config.dispatch.dead_letter_bytes));
+    out.text("dead_letter_age", &show_duration(config.dispatch.dead_letter_age));
     out.text("acknowledge_callbacks", &show_duration(config.dispatch.acknowledge_callbacks));
 
     out.section("store");
@@ -144,21 +146,14 @@ fn print_plugin(out: &mut Lines, name: &str, plugin: &Plugin) {
     out.value("broadcast", &broadcast);
     out.value("http", &http.iter().map(ToString::to_string).collect());
 
-    let Limits { memory, cpu, time, state, value, calls, log, .. } = &plugin.limits;
-    let Limits { upload, download, http_bytes, http_calls, http_per_minute, .. } = &plugin.limits;
     out.section(&format!("{name}.limits"));
-    out.text("memory", &show_bytes(*memory));
-    out.text("cpu", &show_duration(*cpu));
-    out.text("time", &show_duration(*time));
-    out.text("state", &show_bytes(*state));
-    out.text("value", &show_bytes(*value));
-    out.value("calls", &(*calls).into());
-    out.text("log", &show_bytes(*log));
-    out.text("upload", &show_bytes(*upload));
-    out.text("download", &show_bytes(*download));
-    out.text("http_bytes", &show_bytes(*http_bytes));
-    out.value("http_calls", &(*http_calls).into());
-    out.value("http_per_minute", &(*http_per_minute).into());
+    for (key, limit) in plugin.limits.shown() {
+        // Numbers stand as they are, everything else in quotes.
+        match limit.parse::<u64>() {
+            Ok(number) => out.value(key, &number.into()),
+            Err(_) => out.text(key, &limit),
+        }
+    }
 
     let Jobs { waiting, workers, attempts, cpu, time, memory } = &plugin.jobs;
     out.section(&format!("{name}.jobs"));

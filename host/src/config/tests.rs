@@ -82,7 +82,7 @@ fn every_key_is_read() {
             secrets = { pay = { env = "PAY_KEY" } }
             pin = "hash"
             grants = { methods = ["sendMessage", "answer*", "*"], kinds = ["message"], chats = ["private", -1001557912345, "@News"], broadcast = "paid", http = ["https://api.pay.example:8443"] }
-            limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", stored = "4MiB", calls = 7, log = "0B",
+            limits = { memory = "64MiB", cpu = "100ms", time = "1m", state = "1KiB", value = "2KiB", stored = "4MiB", timers = 12, queued = "0B", calls = 7, log = "0B",
                 upload = "1GiB", download = "0B", http_bytes = "3MiB", http_calls = 4, http_per_minute = 5,
                 calls_per_minute = 8, bulk_per_minute = 0, log_per_minute = "9KiB", http_bytes_per_minute = "10MiB",
                 effects = 50, data = "1MiB" }
@@ -127,6 +127,8 @@ fn every_key_is_read() {
             state: 1024,
             value: 2048,
             stored: 4 << 20,
+            timers: 12,
+            queued: 0,
             calls: 7,
             calls_per_minute: 8,
             bulk_per_minute: 0,

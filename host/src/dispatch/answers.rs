@@ -45,6 +45,7 @@ impl Context {
     pub(super) fn answer_row(event: u64, params: String) -> OutboxRow {
         OutboxRow {
             plugin: PluginName::new(""),
+            carries: 0,
             event,
             method: METHOD.to_owned(),
             params,

@@ -261,6 +261,7 @@ impl Context {
         let lane = lane_of(&method, &params);
         let row = OutboxRow {
             plugin: plugin.cloned().unwrap_or_else(|| PluginName::new("")),
+            carries: 0,
             event,
             method,
             params,

@@ -185,7 +185,7 @@ impl Effects {
                     };
                     effects.languages.push(Change { scope, key: String::new(), before, after });
                 }
-            } else if let Some((due, _)) = timer::parse_key(key) {
+            } else if let Some((_, due, _)) = timer::parse_key(key) {
                 effects.timers.extend(timer(due, value, before(key), now));
             } else if let Some((_, id)) = job::parse_head(key) {
                 effects.jobs.extend(queued(value, before(key), payload_of(id), now));

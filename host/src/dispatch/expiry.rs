@@ -19,6 +19,7 @@ use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::rows::kv::ValueRow;
+use crate::store::rows::parked::{self, ParkedRow};
 use crate::store::rows::prefix_end;
 use crate::store::{self, Commit, CommitError, Op, Read};
 
@@ -144,13 +145,18 @@ impl Batch {
                         // The version that serves knows best; the one that set the state stands in while none does.
                         let serves = context.routes.load().find(&plugin, &conversation, 0);
                         let is_on_trial = serves.as_ref().is_some_and(Version::is_on_trial);
-                        let tells = serves.map_or(tell, |version| version.plugin.manifest.expired);
-                        if is_on_trial || !tells {
+                        let tells = serves.map(|version| version.plugin.manifest.expired);
+                        if is_on_trial || !tells.unwrap_or(tell) {
                             // It does not come back after a rollback. Else whoever is told knows better what has ended.
                             let copy = fsm::before_key(context.bot, &plugin, &conversation);
                             self.commit.ops.push(Op::Delete { key: copy });
                         }
-                        if tells {
+                        if tells.is_none() && tell {
+                            // It is told when it serves.
+                            let prefix = parked::plugin_prefix(context.bot, &plugin);
+                            let row = InboxRow::new(StoredEvent::Expired { plugin, conversation, state }, now);
+                            self.commit.ops.push(Op::Append { prefix, value: ParkedRow { lane, row }.encode() });
+                        } else if tells == Some(true) {
                             let event = StoredEvent::Expired { plugin, conversation, state };
                             let row = InboxRow::new(event, now);
                             // The group of then may have become a supergroup.

@@ -99,13 +99,22 @@ impl Queues {
     }
 
     /// It is not under way any more; `due` is when it wants another turn, if it does.
-    fn ended(&mut self, turn: &Turn, due: Option<u64>) {
+    fn ended(&mut self, turn: &Turn, due: Option<u64>, now: u64) {
         let Some(queue) = self.of.get_mut(&turn.plugin) else { return };
         queue.running.remove(&turn.number);
         match due {
-            Some(due) => queue.turns.insert(turn.number, TurnRow { id: turn.id, due }),
+            Some(due) => queue.turns.insert(turn.number, TurnRow { id: turn.id, due, since: now }),
             None => queue.turns.remove(&turn.number),
         };
+    }
+
+    /// The clock may have been ahead, and set back since: then nothing waits longer from now on than it was to wait.
+    fn set_right(&mut self, now: u64) {
+        for turn in self.of.values_mut().flat_map(|queue| queue.turns.values_mut()) {
+            if turn.since > now {
+                (turn.due, turn.since) = (now.saturating_add(turn.due.saturating_sub(turn.since)), now);
+            }
+        }
     }
 
     /// When the next turn comes that nobody could be given before, for lack of time alone.
@@ -136,6 +145,7 @@ pub(super) async fn run(
         let workers = |plugin: &PluginName| {
             if paused.contains(plugin) { 0 } else { limits(plugin).map_or(0, |limits| limits.workers) }
         };
+        queues.set_right(unix_millis());
         while let Some(turn) = queues.next(unix_millis(), total, workers) {
             let context = context.clone();
             running.spawn(whose::same(async move {
@@ -155,7 +165,7 @@ pub(super) async fn run(
                     JobEnd::Done => None,
                     JobEnd::Again { due } => Some(due),
                 };
-                queues.ended(&turn, due);
+                queues.ended(&turn, due, unix_millis());
             }
             () = context.jobs_changed.notified() => queues.set(scan(&context, false).await?),
             _ = clock.changed() => {}
@@ -273,7 +283,7 @@ mod tests {
     fn queues(jobs: &[(usize, u64)]) -> Queues {
         let mut found: BTreeMap<PluginName, BTreeMap<u64, TurnRow>> = BTreeMap::new();
         for (number, (plugin, due)) in (0..).zip(jobs) {
-            found.entry(name(*plugin)).or_default().insert(number, TurnRow { id: number, due: *due });
+            found.entry(name(*plugin)).or_default().insert(number, TurnRow { id: number, due: *due, since: 0 });
         }
         let mut queues = Queues::default();
         queues.set(found);
@@ -286,7 +296,7 @@ mod tests {
         let first: Vec<_> = (0..3).map(|_| queues.next(1, 3, |_| 9).map(|turn| (turn.plugin, turn.number))).collect();
         assert_eq!(first, [Some((name(0), 0)), Some((name(1), 4)), Some((name(0), 1))]);
         assert_eq!(queues.next(1, 3, |_| 9), None, "all workers have something to do");
-        queues.ended(&Turn { plugin: name(1), number: 4, id: 4 }, None);
+        queues.ended(&Turn { plugin: name(1), number: 4, id: 4 }, None, 1);
         assert_eq!(queues.next(1, 3, |_| 9), None, "the last one is kept for the other plugin");
         assert_eq!(queues.next(1, 4, |_| 2), None, "it has its two");
         assert_eq!(queues.next(1, 4, |_| 3).map(|turn| turn.number), Some(2));
@@ -298,9 +308,29 @@ mod tests {
         assert_eq!((queues.next(10, 4, |_| 9), queues.next_due(10)), (None, Some(20)));
         let turn = queues.next(20, 4, |_| 9).unwrap();
         assert_eq!(turn.number, 1);
-        queues.ended(&turn, Some(90));
+        queues.ended(&turn, Some(90), 20);
         assert_eq!(queues.next_due(20), Some(50));
         assert_eq!(queues.next(60, 4, |_| 9).map(|turn| turn.number), Some(0));
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_and_is_set_back_holds_no_job_for_longer_than_it_was_to_wait() {
+        let (day, now) = (86_400_000, 1_000);
+        let turn = |due, since| TurnRow { id: 1, due, since };
+        for (queued, due) in [
+            (turn(0, now), 0),
+            (turn(now + 500, now - 500), now + 500),
+            (turn(now + day, 0), now + day),
+            (turn(now + day + 500, now + day), now + 500),
+            (turn(now - 5, now + day), now),
+        ] {
+            let mut queues = Queues::default();
+            queues.set(BTreeMap::from([(name(0), BTreeMap::from([(7, queued)]))]));
+            for later in 0..2 {
+                queues.set_right(now + later);
+                assert_eq!(queues.of[&name(0)].turns[&7].due, due, "{queued:?}");
+            }
+        }
     }
 
     proptest! {
@@ -323,7 +353,7 @@ mod tests {
                 }
                 prop_assert!(!under_way.is_empty() || now < 30, "nothing is worked on though all are due");
                 if let Some(turn) = under_way.pop() {
-                    queues.ended(&turn, None);
+                    queues.ended(&turn, None, now);
                     done += 1;
                 }
                 now += 1;

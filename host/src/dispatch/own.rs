@@ -20,16 +20,17 @@ impl Context {
         mut invocation: Invocation,
         mut tx: Tx,
     ) -> Result<Result<Tx, Failure>, store::Error> {
-        let (name, mut conversation, what) = match event {
+        let (name, mut conversation) = match event {
             StoredEvent::Update(_) | StoredEvent::Cancel { .. } | StoredEvent::Job { .. } => {
                 unreachable!("it is no event of the host's for a plugin")
             }
-            StoredEvent::Timer { plugin, conversation, .. } => (plugin, *conversation, "set this timer"),
-            StoredEvent::Expired { plugin, conversation, .. } => (plugin, *conversation, "had this state"),
+            StoredEvent::Timer { plugin, conversation, .. } | StoredEvent::Expired { plugin, conversation, .. } => {
+                (plugin, *conversation)
+            }
         };
         conversation.chat = self.current_chat(&mut tx, conversation.chat)?;
         let Some(version) = routes.find(name, &conversation, attempts) else {
-            return Ok(Err(Failure::of_host(format!("plugin `{name}`, which {what}, is not configured"))));
+            return Ok(Err(Failure::absent(name)));
         };
         if self.must_wait(name, invocation.id) {
             return Ok(Err(Failure::paused(name)));

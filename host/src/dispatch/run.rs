@@ -9,7 +9,7 @@ mod jobs;
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -20,6 +20,7 @@ use tokio::sync::{Notify, mpsc};
 use super::album::{Album, Member, Patience};
 use super::breaker::Breaker;
 use super::claims::{Claims, Run, Why};
+use super::dead::DeadLetters;
 use super::expiry as expiry_task;
 use super::hot::HotKeys;
 use super::offer::Offered;
@@ -86,6 +87,9 @@ pub(super) struct Context {
     /// Told when jobs were queued or cancelled, or may go on.
     pub(super) jobs_changed: Arc<Notify>,
     pub(super) traces: Traces,
+    pub(super) dead_letters: DeadLetters,
+    /// Told when there is one more.
+    pub(super) dead_added: Arc<Notify>,
 }
 
 /// How a lane's turn ended.
@@ -112,6 +116,8 @@ pub(super) struct Failure {
     pub(super) retry: bool,
     /// Not a failure of anybody: the plugin is paused.
     paused: bool,
+    /// Nor this: the plugin does not serve.
+    absent: bool,
     /// The plugin is to be paused for it.
     pauses: bool,
     /// Of a version on trial: the one before it is asked before the event is given up.
@@ -193,6 +199,7 @@ impl Context {
                 tracing::debug!(plugin = %failure.plugin, event = head.number, ?lane, "an event waits for a paused plugin");
                 return Ok(Outcome::Paused);
             }
+            Ok(Ok(Err(failure))) if failure.absent => return self.park(&head, row, &failure.plugin).await,
             Ok(Ok(Err(failure))) => failure,
             Ok(Err(error)) => return Err(error),
             Err(_) => Failure::of_host("the host panicked; its log says where".to_owned()),
@@ -436,6 +443,7 @@ impl Context {
         });
         if ended.await? {
             self.forget_journal(head.number);
+            self.dead_added.notify_one();
             metrics::counter!("botyard_events_total", "outcome" => "dead").increment(1);
         }
         Ok(Outcome::Done { more: head.more })
@@ -485,29 +493,15 @@ impl Context {
             Err(CommitError::Store(error)) => Err(error),
         }
     }
-
-    pub(super) fn journal(&self, event: u64, observes: bool) -> Journal {
-        let journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
-        journals.get(&(event, observes)).cloned().unwrap_or_default()
-    }
-
-    fn keep_journal(&self, event: u64, observes: bool, journal: Journal) {
-        self.journals.lock().unwrap_or_else(PoisonError::into_inner).insert((event, observes), journal);
-    }
-
-    pub(super) fn forget_journal(&self, event: u64) {
-        let mut journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
-        journals.remove(&(event, false));
-        journals.remove(&(event, true));
-    }
 }
 
 impl Failure {
     /// What no further attempt would change.
     pub(super) fn of_host(reason: String) -> Self {
         let (version, backtrace) = (String::new(), String::new());
-        let (retry, paused, pauses, on_trial, put_off) = (false, false, false, false, None);
-        Self { plugin: PluginName::new(""), version, reason, backtrace, retry, paused, pauses, on_trial, put_off }
+        let (retry, paused, absent, pauses, on_trial, put_off) = (false, false, false, false, false, None);
+        let plugin = PluginName::new("");
+        Self { plugin, version, reason, backtrace, retry, paused, absent, pauses, on_trial, put_off }
     }
 
     /// Its user has ended it.
@@ -533,6 +527,12 @@ impl Failure {
         Self { plugin: plugin.clone(), retry: true, paused: true, ..Self::of_host("it is paused".to_owned()) }
     }
 
+    /// Nor was one made here.
+    pub(super) fn absent(plugin: &PluginName) -> Self {
+        let reason = format!("plugin `{plugin}`, whose event this is, does not serve");
+        Self { plugin: plugin.clone(), retry: true, absent: true, ..Self::of_host(reason) }
+    }
+
     pub(super) fn of_plugin(version: &Version, error: RunError) -> Self {
         let plugin = &version.plugin;
         let (retry, pauses) = match &error {
@@ -553,6 +553,7 @@ impl Failure {
             },
             retry,
             paused: false,
+            absent: false,
             pauses,
             on_trial: version.is_on_trial(),
         }

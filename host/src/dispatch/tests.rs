@@ -35,6 +35,7 @@ impl Bench {
             concurrency: 1,
             max_attempts: 5,
             jobs: 1,
+            dead: DeadLetters { letters: 2, bytes: 0, age: Duration::ZERO },
             default_locale: "en".to_owned(),
             grace: Duration::ZERO,
             notices: tell,

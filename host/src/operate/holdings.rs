@@ -22,6 +22,7 @@ use crate::store::rows::kv::{self, Scope, ValueRow};
 use crate::store::rows::language::{self, LanguageRow, Whose};
 use crate::store::rows::moved::{self, MovedRow};
 use crate::store::rows::outbox::{self, OutboxRow};
+use crate::store::rows::parked::{self, ParkedRow};
 use crate::store::rows::timer::{self, TimerRow};
 use crate::store::rows::unknown::{self, UnknownRow};
 use crate::store::rows::version::{self, VersionRow};
@@ -288,7 +289,7 @@ pub(super) fn read(bot: BotId, key: &[u8], value: &[u8]) -> Option<Holding> {
         let entry = Entry { key: Some(name), expires, ..entry }.bytes(&bytes);
         return Some(Holding { along: end_of(bot, expires, key), ..Holding::of(entry, &text, false) });
     }
-    if let Some((due, id)) = timer::parse_key(key) {
+    if let Some((_, due, id)) = timer::parse_key(key) {
         let row = TimerRow::decode(value).ok()?;
         let entry = Entry::new(Kind::Timer, row.plugin.as_str()).at(&row.conversation).number(Some(id));
         let along = row.keys(bot, due, id).to_vec();
@@ -309,8 +310,12 @@ pub(super) fn read(bot: BotId, key: &[u8], value: &[u8]) -> Option<Holding> {
             ..Holding::of(Entry { name: Some(row.name), ..entry }.says(says), &text, false)
         });
     }
-    if let Some((lane, number)) = inbox::parse_key(key) {
-        let row = InboxRow::decode(value).ok()?;
+    let waits = inbox::parse_key(key).zip(InboxRow::decode(value).ok()).or_else(|| {
+        let ParkedRow { lane, row } =
+            ParkedRow::decode(value).ok().filter(|_| key.starts_with(&parked::bot_prefix(bot)))?;
+        Some(((lane, number_of(key)?), row))
+    });
+    if let Some(((lane, number), row)) = waits {
         let entry = Entry::new(Kind::Event, plugin_of(&row.event)).in_lane(lane).number(Some(number));
         // A recurring timer whose event is gone goes on.
         let along = match &row.event {
@@ -395,7 +400,7 @@ fn end_of(bot: BotId, expires: u64, key: &[u8]) -> Vec<Vec<u8>> {
     if expires == 0 { Vec::new() } else { vec![expiry::key(bot, expires, key)] }
 }
 
-fn plugin_of(event: &StoredEvent) -> &str {
+pub(super) fn plugin_of(event: &StoredEvent) -> &str {
     match event {
         StoredEvent::Update(_) | StoredEvent::Cancel { .. } => "",
         StoredEvent::Timer { plugin, .. } | StoredEvent::Job { plugin, .. } | StoredEvent::Expired { plugin, .. } => {

@@ -202,6 +202,6 @@ pub(super) fn queued_again(bot: BotId, letter: &DeadRow, now: u64) -> Option<Vec
     Some(vec![
         Op::Put { key: job::head_key(bot, plugin, *id), value: head.encode() },
         Op::Put { key: job::payload_key(bot, plugin, *id), value: payload.clone() },
-        Op::Append { prefix: job::queue(bot, plugin), value: TurnRow { id: *id, due: 0 }.encode() },
+        Op::Append { prefix: job::queue(bot, plugin), value: TurnRow { id: *id, due: 0, since: 0 }.encode() },
     ])
 }

@@ -17,7 +17,8 @@ use crate::store::rows::expiry::{self, ExpiryRow};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::kv::{self, Scope, ValueRow};
 use crate::store::rows::{
-    album, broadcast, chat, dead, file, flood, inbox, job, language, moved, outbox, prefix_end, timer, unknown, version,
+    album, broadcast, chat, dead, file, flood, inbox, job, language, moved, outbox, parked, prefix_end, timer, unknown,
+    version,
 };
 use crate::store::{Commit, CommitError, Op, Read, Receipt};
 
@@ -213,7 +214,7 @@ impl Operator {
             prefixes.extend([outbox::bot_prefix(bot), dead::bot_prefix(bot), unknown::bot_prefix(bot)]);
             prefixes.extend([chat::bot_prefix(bot), moved::bot_prefix(bot), broadcast::bot_prefix(bot)]);
             prefixes.extend([album::bot_prefix(bot), expiry::bot_prefix(bot), flood::bot_prefix(bot)]);
-            prefixes.extend([version::bot_prefix(bot), language::bot_prefix(bot)]);
+            prefixes.extend([version::bot_prefix(bot), language::bot_prefix(bot), parked::bot_prefix(bot)]);
         }
         // In the order of their keys, so that a key says how far a walk is.
         prefixes.sort_unstable();

@@ -9,6 +9,8 @@ use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
 use crate::store::{Commit, Op};
 
+mod left;
+
 const BOT: BotId = BotId(42);
 
 mod puts;
@@ -283,6 +285,7 @@ async fn fill(room: &Room, id: i64) {
 async fn fill_in(room: &Room, id: i64, conversation: Conversation) {
     use crate::store::rows::broadcast::{self, Recipient};
     use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow, Priority};
+    use crate::store::rows::parked::{self, ParkedRow};
     use crate::store::rows::{album, chat, expiry, flood, fsm, job, kv, language, timer, unknown, version};
     let (plugin, lane) = (PluginName::new("shop"), Lane::Chat(ChatId(id)));
     let state = |expires| fsm::StateRow { name: "a".to_owned(), version: 1, expires, bytes: vec![7] }.encode();
@@ -290,6 +293,7 @@ async fn fill_in(room: &Room, id: i64, conversation: Conversation) {
     let params = format!("{{\"chat_id\":{id},\"text\":\"x\"}}");
     let call = OutboxRow {
         plugin: plugin.clone(),
+        carries: 0,
         event: 1,
         method: "sendMessage".to_owned(),
         params: params.clone(),
@@ -311,6 +315,7 @@ async fn fill_in(room: &Room, id: i64, conversation: Conversation) {
         payload: vec![],
         owner: timer::Owner::Conversation,
         repeat: None,
+        since: 0,
     };
     let mut albums = album::AlbumsRow::default();
     albums.add("13", 5);
@@ -363,6 +368,15 @@ async fn fill_in(room: &Room, id: i64, conversation: Conversation) {
         (version::key(BOT, &PluginName::new(&format!("v{}", job_id))), sent_back.encode()),
         (broadcast::piece_key(BOT, job_id, 0), broadcast::encode_piece(&piece)),
     ];
+    let rang = StoredEvent::Timer {
+        plugin: plugin.clone(),
+        conversation,
+        id: job_id,
+        name: "t".to_owned(),
+        payload: vec![],
+        due: 1,
+    };
+    let parked = ParkedRow { lane: whole, row: InboxRow::new(rang, 1) };
     let puts = puts.into_iter().chain(timer_row.rows(BOT, 99, job_id));
     let ops = puts.map(|(key, value)| Op::Put { key, value }).chain([
         Op::Append { prefix: outbox::lane_prefix(BOT, lane), value: call.encode() },
@@ -372,6 +386,7 @@ async fn fill_in(room: &Room, id: i64, conversation: Conversation) {
         },
         Op::Append { prefix: dead::bot_prefix(BOT), value: letter("shop", whole, message(id, 8, "x")).encode() },
         Op::Append { prefix: unknown::bot_prefix(BOT), value: lost.encode() },
+        Op::Append { prefix: parked::plugin_prefix(BOT, &plugin), value: parked.encode() },
     ]);
     room.operator.store.commit(Commit { ops: ops.collect(), ..Commit::default() }).await.unwrap();
 }
@@ -395,9 +410,9 @@ async fn an_erasure_leaves_no_trace_of_one_and_all_of_another() {
     let erased = room.operator.erase(&Erase { dry_run: false, ..order.clone() }).await.unwrap();
     assert_eq!(erased, counted);
     let kinds: Vec<u64> = erased.rows.values().copied().collect();
-    // States, aside, before, values, timer, job, event, call, dead letter, unknown call, chat, broadcast, albums, ends,
+    // States, aside, before, values, timer, job, events, call, dead letter, unknown call, chat, broadcast, albums, ends,
     // flood, version, languages.
-    assert_eq!(kinds, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 2], "{erased:?}");
+    assert_eq!(kinds, [1, 1, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 2], "{erased:?}");
     assert_eq!((traces(&store, one), erased.mentioned), (vec![note.escape_ascii().to_string()], 1));
     // Begun, and interrupted: the next start goes on with it.
     let begun = crate::store::rows::erasure::key(BOT, crate::store::rows::erasure::Subject::User(UserId(one)), true);
@@ -527,6 +542,7 @@ async fn an_erasure_lets_go_of_the_files_that_only_erased_calls_needed() {
         ops.push(Op::Put { key: file::reference(BOT, &attached), value: Vec::new() });
         let row = OutboxRow {
             plugin: PluginName::new("shop"),
+            carries: 0,
             event: 1,
             method: "sendDocument".to_owned(),
             params: json!({ "chat_id": chat, "document": "attach://a" }).to_string(),

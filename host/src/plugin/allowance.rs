@@ -73,6 +73,11 @@ impl Allowance {
         locked(&self.http_bytes).give_back(bytes);
     }
 
+    /// Takes bytes that have come, whether there is room for them or not.
+    pub(super) fn note_http_bytes(&self, bytes: u64) {
+        locked(&self.http_bytes).take(bytes, MINUTE, Instant::now());
+    }
+
     /// Takes room for a line of the log.
     pub(super) fn line(&self, bytes: u64, most: u64) -> Line {
         let mut log = locked(&self.log);

@@ -108,7 +108,7 @@ pub(super) struct Run {
     jobs: u64,
     effects_left: u32,
     data_left: u64,
-    pub(super) stored: stored::Growth,
+    pub(super) growth: stored::Growth,
     random: Option<StdRng>,
     files: files::RunFiles,
     /// Who is spoken to.
@@ -170,6 +170,10 @@ impl Host {
     ) -> Self {
         let limits = &context.limits;
         let budget = invocation.budget(limits);
+        let growth = match &invocation.event {
+            types::Event::Timer(timer) => stored::Growth::after_timer(timer.payload.len()),
+            _ => stored::Growth::default(),
+        };
         let run = Run {
             plugin: context.name.clone(),
             tx,
@@ -196,7 +200,7 @@ impl Host {
             jobs: 0,
             effects_left: limits.effects,
             data_left: limits.data,
-            stored: stored::Growth::default(),
+            growth,
             random: None,
             files: files::RunFiles::default(),
             listener: invocation.listener.clone(),

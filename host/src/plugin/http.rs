@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use self::address::{Class, class};
 use self::resolver::{Lookup, NotPublic, Resolver};
 use super::Limit;
+use super::allowance::{Allowance, Short};
 use super::grants::Reach;
 use crate::domain::{Origin, PluginName, Server};
 use crate::limit::{Pace, Quota};
@@ -98,15 +99,26 @@ pub(super) struct Exchange {
     pub(super) result: Result<Response, Error>,
     /// Some server may have seen it.
     pub(super) reached: bool,
-    /// There were too many in the last minute: not before so long.
-    pub(super) wait: Option<Duration>,
+    /// There were too many of these in the last minute: not before so long.
+    pub(super) short: Option<(Limit, Duration)>,
+    /// Requests that were made: redirections are some of their own.
+    pub(super) requests: u32,
+    /// Bytes that these have sent, and of the heads of their answers.
+    pub(super) bytes: u64,
+    /// Bytes that were taken of the allowance for redirections.
+    pub(super) taken: u64,
 }
 
 /// What one request may use up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Budget {
     pub(super) bytes: u64,
+    /// Requests of the run, and those of them that it has left.
+    pub(super) calls: (u32, u32),
     pub(super) per_minute: u32,
+    pub(super) bytes_per_minute: u64,
+    /// What all runs share. Of the first request, and of the answer's body, the bytes are taken already.
+    pub(super) allowance: Arc<Allowance>,
     pub(super) deadline: Instant,
 }
 
@@ -155,15 +167,16 @@ impl HttpClient {
         budget: Budget,
     ) -> Exchange {
         let begun = Instant::now();
-        let (mut reached, mut wait) = (false, None);
-        let result = self.exchange(plugin, reach, request, budget, &mut reached, &mut wait).await;
+        let mut made = Made::default();
+        let result = self.exchange(plugin, reach, request, &budget, &mut made).await;
+        let Made { reached, short, requests, bytes, taken } = made;
         let label = plugin.as_str().to_owned();
         let outcome = outcome(&result);
         metrics::counter!("botyard_http_requests_total", "plugin" => label.clone(), "outcome" => outcome).increment(1);
         if reached {
             metrics::histogram!("botyard_http_seconds", "plugin" => label).record(begun.elapsed().as_secs_f64());
         }
-        Exchange { result, reached, wait }
+        Exchange { result, reached, short, requests, bytes, taken }
     }
 
     async fn exchange(
@@ -171,9 +184,8 @@ impl HttpClient {
         plugin: &PluginName,
         reach: &Reach<'_>,
         request: Request,
-        budget: Budget,
-        reached: &mut bool,
-        wait: &mut Option<Duration>,
+        budget: &Budget,
+        made: &mut Made,
     ) -> Result<Response, Error> {
         let deadline = request.timeout.map_or(budget.deadline, |time| budget.deadline.min(Instant::now() + time));
         let mut hop = Hop::of(plugin, request, budget.bytes)?;
@@ -181,22 +193,19 @@ impl HttpClient {
         if self.0.closed {
             return Err(Error::Unreachable(format!("nothing leaves the machine here: {origin} was not asked")));
         }
-        if let Err(turn) = self.take_turn(plugin, budget.per_minute) {
-            *wait = Some(turn);
-            let (most, place) = (budget.per_minute, Limit::HttpPerMinute.hit(plugin));
-            return Err(Error::Limited(format!("more than {most} requests in a minute: {place}")));
-        }
         let client = self.client()?;
         for redirections in 0.. {
+            self.take_hop(plugin, budget, made, hop.size())?;
             let mut answer = match tokio::time::timeout_at(deadline, hop.request(&client).send()).await {
                 Ok(Ok(answer)) => answer,
-                Ok(Err(error)) => return Err(failure(error, &origin, reached)),
+                Ok(Err(error)) => return Err(failure(error, &origin, &mut made.reached)),
                 Err(_) => {
-                    *reached = true;
+                    made.reached = true;
                     return Err(Error::UnknownOutcome(format!("{origin} has not answered in time")));
                 }
             };
-            *reached = true;
+            made.reached = true;
+            made.bytes += size_of_head(answer.headers());
             let Some(next) = hop.redirection(&answer)? else {
                 let body = read_body(&mut answer, plugin, budget.bytes, deadline, &origin).await?;
                 let headers = answer.headers().iter().filter(|(name, _)| !HOST_HEADERS.contains(&name.as_str()));
@@ -257,6 +266,44 @@ impl HttpClient {
         })
     }
 
+    /// Takes one request of what there is for it; each redirection is one more.
+    fn take_hop(&self, plugin: &PluginName, budget: &Budget, made: &mut Made, bytes: u64) -> Result<(), Error> {
+        let (most, left) = budget.calls;
+        if made.requests >= left {
+            let place = Limit::HttpCalls.hit(plugin);
+            return Err(Error::Limited(format!(
+                "a run can make at most {most} requests, redirections are some: {place}"
+            )));
+        }
+        let per_minute = budget.per_minute;
+        // Another attempt would ask for as many again.
+        if most - left + made.requests >= per_minute {
+            let place = Limit::HttpPerMinute.hit(plugin);
+            return Err(Error::Denied(format!(
+                "this run alone makes more than {per_minute} requests in a minute: {place}"
+            )));
+        }
+        if let Err(wait) = self.take_turn(plugin, per_minute) {
+            made.short = Some((Limit::HttpPerMinute, wait));
+            let place = Limit::HttpPerMinute.hit(plugin);
+            return Err(Error::Limited(format!("more than {per_minute} requests in a minute: {place}")));
+        }
+        if made.requests > 0 {
+            let most = budget.bytes_per_minute;
+            budget.allowance.take_http_bytes(bytes, most).map_err(|short| {
+                let place = Limit::HttpBytesPerMinute.hit(plugin);
+                if let Short::For(wait) = short {
+                    made.short = Some((Limit::HttpBytesPerMinute, wait));
+                }
+                Error::Limited(format!("more than {most} bytes in a minute, with the redirections: {place}"))
+            })?;
+            made.taken += bytes;
+        }
+        made.requests += 1;
+        made.bytes += bytes;
+        Ok(())
+    }
+
     /// The error is how long there is none.
     fn take_turn(&self, plugin: &PluginName, per_minute: u32) -> Result<(), Duration> {
         let now = Instant::now();
@@ -294,6 +341,21 @@ fn build(lookup: Lookup) -> Result<reqwest::Client, String> {
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
         .build()
         .map_err(|error| format!("the HTTP client can't be set up: {}", innermost(&error)))
+}
+
+/// What became of a request so far.
+#[derive(Default)]
+struct Made {
+    reached: bool,
+    short: Option<(Limit, Duration)>,
+    requests: u32,
+    bytes: u64,
+    taken: u64,
+}
+
+/// Bytes of headers, about.
+fn size_of_head(headers: &HeaderMap) -> u64 {
+    headers.iter().map(|(name, value)| (name.as_str().len() + value.len()) as u64).sum()
 }
 
 /// One request to one server.
@@ -337,6 +399,11 @@ impl Hop {
             headers.append(header, value);
         }
         Ok(Self { method, url, headers, body: request.body })
+    }
+
+    /// Bytes that it sends, about.
+    fn size(&self) -> u64 {
+        (self.url.as_str().len() + self.body.len()) as u64 + size_of_head(&self.headers)
     }
 
     fn request(&self, client: &reqwest::Client) -> reqwest::RequestBuilder {

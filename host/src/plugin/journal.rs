@@ -118,6 +118,10 @@ impl<A: Clone> Log<A> {
     /// Notes that a call begins; answers with its place.
     pub(super) fn begin(&self, cursor: &mut Cursor, attempt: u32, plugin: &PluginName, what: &str, how: &str) -> usize {
         let mut entries = self.entries();
+        // Only the places of what was forgotten are needed any longer, and who looks on has seen it by now.
+        for entry in entries.iter_mut().filter(|entry| entry.forgotten && entry.attempt != attempt) {
+            (entry.how, entry.answer) = (String::new(), None);
+        }
         entries.push(Entry {
             plugin: plugin.clone(),
             what: what.to_owned(),
@@ -204,6 +208,17 @@ mod tests {
                 |attempt| log.recall(&mut Cursor::default(), attempt, &plugin, (WHAT, "{}"), |_| None) == Some(Some(7));
             assert_eq!((again(1), again(2)), (same_attempt, next_attempt), "{kept} {settled}");
         }
+    }
+
+    #[test]
+    fn of_what_was_forgotten_the_next_attempt_keeps_no_text() {
+        let log = Log::default();
+        make(&log, 1, "{\"text\":1}", 1, (false, true));
+        make(&log, 1, "{\"text\":2}", 2, (true, true));
+        make(&log, 2, "{\"text\":3}", 3, (false, true));
+        let entries = log.entries();
+        let kept: Vec<_> = entries.iter().map(|entry| (&*entry.how, entry.answer)).collect();
+        assert_eq!(kept, [("", None), ("{\"text\":2}", Some(2)), ("{\"text\":3}", Some(3))]);
     }
 
     #[test]

@@ -59,10 +59,16 @@ pub enum Limit {
     Effects,
     /// `data`
     Data,
+    /// `timers`
+    Timers,
+    /// `queued`
+    Queued,
+    /// `jobs.waiting`
+    JobsWaiting,
 }
 
 impl Limit {
-    /// Its key in `bot.toml`.
+    /// Its key in `bot.toml`, below `limits` but for one.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -85,13 +91,17 @@ impl Limit {
             Self::HttpBytesPerMinute => "http_bytes_per_minute",
             Self::Effects => "effects",
             Self::Data => "data",
+            Self::Timers => "timers",
+            Self::Queued => "queued",
+            Self::JobsWaiting => "jobs.waiting",
         }
     }
 
     /// Where it stands, in an error.
     #[must_use]
     pub fn of(self, plugin: &PluginName) -> String {
-        format!("`limits.{}` of [plugins.{plugin}] in bot.toml", self.key())
+        let section = if self == Self::JobsWaiting { "" } else { "limits." };
+        format!("`{section}{}` of [plugins.{plugin}] in bot.toml", self.key())
     }
 
     /// Counts that a plugin has run into it.
@@ -120,8 +130,12 @@ pub struct Limits {
     pub state: u64,
     /// Bytes of one stored value, one timer's payload or the parameters of one API call.
     pub value: u64,
-    /// Bytes of all its states and values together, for each bot; 0 for no limit.
+    /// Bytes of all its states, values, timers and jobs together, for each bot; 0 for no limit.
     pub stored: u64,
+    /// Timers that are set, or have rung and are not handled, for each bot; 0 for no limit.
+    pub timers: u32,
+    /// Bytes of its calls that wait to be sent, and of the files that they carry, for each bot; 0 for no limit.
+    pub queued: u64,
     /// API calls whose answer the run waits for.
     pub calls: u32,
     /// API calls of all its runs in a minute, queued ones too; 0 for no limit, here and below.
@@ -190,6 +204,8 @@ impl Default for Limits {
             state: 64 << 10,
             value: 1 << 20,
             stored: 256 << 20,
+            timers: 10_000,
+            queued: 256 << 20,
             calls: 32,
             calls_per_minute: 60_000,
             log: 64 << 10,

@@ -11,6 +11,9 @@ use crate::files::{Fetched, Files, Pin};
 use crate::store::rows::file::Attached;
 use crate::telegram::Refusal;
 
+/// How a denial begins that is for a file that is too large to be fetched.
+pub const TOO_LARGE: &str = "the file is larger than the plugin may fetch";
+
 /// Makes API calls for plugins; the sender does.
 pub trait Outbound: Send + Sync {
     /// Calls a method with parameters that are a JSON object, and answers with the `result`, JSON too. Must

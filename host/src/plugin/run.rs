@@ -167,7 +167,7 @@ pub enum RunError {
     #[error("the plugin needed more than {0} bytes of memory (`limits.memory`, for a job `jobs.memory`)")]
     OutOfMemory(u64),
     /// It failed after an allowance that all its runs share was found used up: another time it may go well.
-    #[error("the plugin's runs have used up what they may in a minute, its `limits.{}`", .limit.key())]
+    #[error("the plugin's runs have used up what they may all together, its `limits.{}`", .limit.key())]
     Short {
         /// Which one.
         limit: Limit,
@@ -257,11 +257,11 @@ impl Plugin {
                 );
             }
         }
-        let Run { mut tx, calls, requests, queued, short, stored, .. } = run;
+        let Run { mut tx, calls, requests, queued, short, growth, .. } = run;
         let result = result.map_err(|error| error.for_short(short));
         if result == Ok(Verdict::Done) {
             hold(&mut tx, queued);
-            stored.hold(&mut tx);
+            growth.hold(&mut tx);
         } else {
             tx.roll_back(start);
         }

@@ -160,7 +160,7 @@ async fn what_a_run_asks_for_comes_true_together() {
     assert_eq!((state.name.as_str(), state.version, state.expires), ("confirm", 1, NOW + 60_000));
     assert_eq!(state.bytes, b"abc");
     let id = 9 * 64;
-    let row = timer::TimerRow::decode(&read(timer::key(BOT, NOW + 1_000, id))).unwrap();
+    let row = timer::TimerRow::decode(&read(timer::key(BOT, &name(), NOW + 1_000, id))).unwrap();
     assert_eq!(
         (row.name.as_str(), row.payload.as_slice(), row.lane),
         ("remind", &b"counter"[..], EventLane::whole(Lane::Chat(ChatId(7))))

@@ -19,7 +19,7 @@ use super::outbound::call_error;
 use super::{Sender, Shared};
 use crate::backoff;
 use crate::files::{Fetched, Files};
-use crate::plugin::CallError;
+use crate::plugin::{CallError, TOO_LARGE};
 use crate::telegram::{DownloadError, Error, Refusal};
 use crate::whose;
 
@@ -206,9 +206,7 @@ fn wait_after(error: &Error, attempt: u32, local: bool) -> Option<Duration> {
 }
 
 fn too_large(limit: u64) -> CallError {
-    CallError::Denied(format!(
-        "the file has more than {limit} bytes, the most that this plugin may fetch (`limits.download` in bot.toml)"
-    ))
+    CallError::Denied(format!("{TOO_LARGE}, {limit} bytes"))
 }
 
 fn refused(code: u16, description: String) -> CallError {

@@ -187,6 +187,7 @@ impl Bench {
             lanes.push((lane, *priority));
             let mut row = OutboxRow {
                 plugin: PluginName::new("test"),
+                carries: 0,
                 event: 1,
                 method: (*method).to_owned(),
                 params,

@@ -15,11 +15,12 @@ use tokio::time::Instant;
 
 use super::engine::Engine;
 use super::read::Reader;
+use super::rows::counted::{self, Counted};
 use super::shared::Shared;
 use super::stage::Stage;
 use super::syncer::Applied;
-use super::usage::Usage;
-use super::{Commit, CommitError, Error, OnDurable, Op, Read, Receipt, layout, rows};
+use super::usage::{Changes, Usage};
+use super::{Commit, CommitError, Error, OnDurable, Op, Read, Receipt};
 
 /// sled's price is per batch, but it keeps what large batches leave behind for long: at ten times as many, memory
 /// grows without end.
@@ -122,43 +123,59 @@ impl Committer {
                 return Ok(());
             }
         }
-        let mut numbers = Vec::new();
+        let (mut numbers, mut changes) = (Vec::new(), Changes::new());
         for op in commit.ops {
             match op {
                 Op::Put { key, value } => {
-                    self.weigh(&key, Some(value.len()))?;
+                    self.weigh(&key, Some(&value), true, &mut changes)?;
                     self.stage.put(key, value);
                 }
                 Op::Delete { key } => {
-                    self.weigh(&key, None)?;
+                    self.weigh(&key, None, true, &mut changes)?;
                     self.stage.delete(key);
                 }
                 Op::Append { prefix, value } => {
                     let number = self.stage.number();
                     let key = [&prefix[..], &number.to_be_bytes()].concat();
-                    self.weigh(&key, Some(value.len()))?;
+                    self.weigh(&key, Some(&value), false, &mut changes)?;
                     self.stage.put(key, value);
                     numbers.push(number);
                 }
             }
         }
+        // All at once: what only changes its place is never seen to be gone.
+        for (count, amount) in self.usage.change(changes) {
+            self.stage.own(count, amount);
+        }
         self.staged.push(Staged { numbers, on_durable: commit.on_durable, answer });
         Ok(())
     }
 
-    /// Counts what somebody keeps, before it changes.
-    fn weigh(&mut self, key: &[u8], new: Option<usize>) -> Result<(), Error> {
-        let Some(owner) = rows::owner_of(key) else { return Ok(()) };
-        let old = match self.stage.length(key) {
-            Some(old) => old,
+    /// Counts what somebody has, before it changes. Where a number was chosen just now, there is nothing old.
+    fn weigh(&self, key: &[u8], new: Option<&[u8]>, may_be_there: bool, changes: &mut Changes) -> Result<(), Error> {
+        if counted::is_counted(key.first()).is_none() {
+            return Ok(());
+        }
+        let old = match self.stage.start(key) {
+            _ if !may_be_there => None,
+            Some(old) => old.and_then(|(length, start)| counted::of(key, length, start)),
             // What can't be read was not counted either.
-            None => self.engine.reader().raw(key)?.and_then(|row| layout::parse(&row).map(|stored| stored.length())),
+            None => match self.engine.reader().raw(key)? {
+                Some(row) => {
+                    self.engine.reader().start(key, &row)?.and_then(|(length, start)| counted::of(key, length, &start))
+                }
+                None => None,
+            },
         };
-        let row = |length: Option<u64>| length.map_or(0, |length| key.len() as u64 + length);
-        let (old, new) = (row(old), row(new.map(|length| length as u64)));
-        if old != new {
-            let (count, bytes) = self.usage.change(owner, old, new);
-            self.stage.own(count, bytes);
+        let new = new.and_then(|value| counted::of(key, value.len() as u64, counted::start(value)));
+        if old == new {
+            return Ok(());
+        }
+        for (count, amount) in old.iter().flat_map(Counted::amounts) {
+            changes.entry(count).or_default().0 += amount;
+        }
+        for (count, amount) in new.iter().flat_map(Counted::amounts) {
+            changes.entry(count).or_default().1 += amount;
         }
         Ok(())
     }

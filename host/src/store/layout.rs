@@ -13,8 +13,8 @@ pub(super) const FORMAT_KEY: &[u8] = b"\0format";
 /// Every number below this one may have been given out.
 pub(super) const NEXT_KEY: &[u8] = b"\0next";
 
-/// There when it is counted what plugins keep; the counts stand behind it, each with its owner's bytes.
-pub(super) const KEPT_KEY: &[u8] = b"\0kept";
+/// There when it is counted what plugins have; the counts stand behind it, each with its own bytes.
+pub(super) const KEPT_KEY: &[u8] = b"\0used";
 
 /// First byte of the store's own rows.
 pub(super) const META: u8 = 0;

@@ -10,6 +10,7 @@ use sled::IVec;
 
 use super::Error;
 use super::layout::{self, Chunked, Stored};
+use super::rows::counted;
 
 /// Reads of one opened database; the path is for what errors say.
 #[derive(Clone, Copy)]
@@ -44,6 +45,18 @@ impl<'a> Reader<'a> {
     pub(super) fn length(self, key: &[u8]) -> Result<Option<u64>, Error> {
         let Some(row) = self.raw(key)? else { return Ok(None) };
         Ok(Some(layout::parse(&row).ok_or_else(|| self.unreadable(key))?.length()))
+    }
+
+    /// How long a stored value is, and how it begins: enough to see whose it is. None for what is no value.
+    pub(super) fn start(self, key: &[u8], stored: &[u8]) -> Result<Option<(u64, Vec<u8>)>, Error> {
+        Ok(match layout::parse(stored) {
+            None => None,
+            Some(found @ Stored::Inline(value)) => Some((found.length(), counted::start(value).to_vec())),
+            Some(Stored::Chunked(Chunked { id, length })) => {
+                let first = self.raw(&layout::chunk_key(key, id, 0))?;
+                Some((length, first.map(|chunk| counted::start(&chunk).to_vec()).unwrap_or_default()))
+            }
+        })
     }
 
     pub(super) fn range(self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<(Bytes, Bytes)>, Error> {

@@ -12,6 +12,7 @@ pub mod album;
 pub mod broadcast;
 pub mod button;
 pub mod chat;
+pub mod counted;
 pub mod dead;
 pub mod erasure;
 pub mod expiry;
@@ -26,6 +27,7 @@ pub mod menu;
 pub mod meta;
 pub mod moved;
 pub mod outbox;
+pub mod parked;
 pub mod paused;
 pub mod seal;
 pub mod seen;
@@ -71,28 +73,6 @@ fn split_plugin(bytes: &[u8]) -> Option<(PluginName, &[u8])> {
     Some((PluginName::new(std::str::from_utf8(plugin).ok()?), rest.get(1..)?))
 }
 
-/// The kinds of rows in which plugins keep what they like.
-pub(super) const KEPT: [u8; 4] = [fsm::KIND, fsm::KIND_ASIDE, fsm::KIND_BEFORE, kv::KIND];
-
-/// Bot and plugin of a row of such a kind, as they stand in its key.
-pub(super) fn owner_of(key: &[u8]) -> Option<&[u8]> {
-    key.first().filter(|kind| KEPT.contains(kind))?;
-    let name = key.get(9..)?.iter().position(|&byte| byte == 0)?;
-    key.get(1..9 + name)
-}
-
-/// The same of a bot and a plugin.
-pub(super) fn owner(bot: BotId, plugin: &PluginName) -> Vec<u8> {
-    let key = kv::plugin_prefix(bot, plugin);
-    owner_of(&key).expect("the key of a value has an owner").to_vec()
-}
-
-/// The plugin that [`owner`] was made of, if the bot is this one.
-pub(super) fn plugin_of_owner(owner: &[u8], bot: BotId) -> Option<PluginName> {
-    let name = owner.strip_prefix(&prefix(kv::KIND, bot)[1..])?;
-    std::str::from_utf8(name).ok().map(PluginName::new)
-}
-
 /// The number at the end of a key that an `Append` made.
 #[must_use]
 pub fn number_of(key: &[u8]) -> Option<u64> {
@@ -135,7 +115,7 @@ mod tests {
         }
         let bytes = kinds.into_keys().collect::<String>();
         assert_eq!(
-            bytes, "BLSabcdefghijklmnopqrstuvwxyz",
+            bytes, "BLPSabcdefghijklmnopqrstuvwxyz",
             "a new kind is added here; one that has gone is not used again"
         );
     }

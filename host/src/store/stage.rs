@@ -10,6 +10,7 @@ use std::ops::Bound;
 use super::Error;
 use super::layout::{self, Chunked, Stored};
 use super::read::Reader;
+use super::rows::counted;
 
 /// Numbers are set aside on disk by the thousand, so that hardly any commit has to write them.
 const NUMBERS_AT_A_TIME: u64 = 4096;
@@ -73,9 +74,16 @@ impl Stage {
         self.bytes
     }
 
-    /// The length of the value that is going to be there, if that is to change.
-    pub(super) fn length(&self, key: &[u8]) -> Option<Option<u64>> {
-        self.rows.get(key).map(|row| row.as_ref().and_then(|row| layout::parse(row)).map(|stored| stored.length()))
+    /// The length of the value that is going to be there and how it begins, if that is to change.
+    pub(super) fn start(&self, key: &[u8]) -> Option<Option<(u64, &[u8])>> {
+        let row = self.rows.get(key)?;
+        Some(row.as_ref().and_then(|row| match layout::parse(row)? {
+            Stored::Inline(value) => Some((value.len() as u64, counted::start(value))),
+            Stored::Chunked(Chunked { id, length }) => {
+                let first = self.rows.get(&layout::chunk_key(key, id, 0)).and_then(Option::as_ref);
+                Some((length, first.map_or(&[][..], |chunk| counted::start(chunk))))
+            }
+        }))
     }
 
     /// A row of the store's own.

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 
+use super::rows::counted::Ledger;
 use super::{Commit, Error, Op, Read, Room, Store};
 use crate::domain::{BotId, PluginName};
 
@@ -117,10 +118,10 @@ impl Tx {
         }
     }
 
-    /// What a plugin is going to keep, beyond what it keeps already.
+    /// What a plugin is going to have of something, beyond what it has already.
     #[must_use]
-    pub fn room(&self, bot: BotId, plugin: &PluginName) -> Room {
-        self.store.room(bot, plugin)
+    pub fn room(&self, of: Ledger, bot: BotId, plugin: &PluginName) -> Room {
+        self.store.room(of, bot, plugin)
     }
 
     /// Sets a key.

@@ -1,5 +1,4 @@
-//! How many bytes each plugin keeps: its states, those set aside or kept from before a trial among them, and its values,
-//! keys included.
+//! How much each plugin has of what is bounded; see [`Ledger`](super::rows::counted::Ledger).
 //!
 //! Counted by the one thread that writes, in the batch that writes: so the counts are exact, also after a crash, and whoever
 //! writes need not have read them. A store that has none, such as one that was just imported, is counted when it is
@@ -8,12 +7,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Error;
 use super::engine::Engine;
 use super::layout::{self, KEPT_KEY};
 use super::read::Reader;
-use super::{Error, rows};
+use super::rows::counted;
 
-/// The counts of all owners. Clones share them.
+/// All counts. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Usage(Arc<Mutex<HashMap<Vec<u8>, Total>>>);
 
@@ -22,6 +22,11 @@ struct Total {
     kept: u64,
     reserved: u64,
 }
+
+/// One count: which, and whose.
+type Key = Vec<u8>;
+/// What goes from counts and what comes to them.
+pub(super) type Changes = BTreeMap<Key, (u64, u64)>;
 
 impl Usage {
     /// Reads the counts, and counts first if there are none.
@@ -44,20 +49,23 @@ impl Usage {
         Ok(Self(Arc::new(Mutex::new(totals))))
     }
 
-    /// What an owner keeps has changed. Answers with the row that says so.
-    pub(super) fn change(&self, owner: &[u8], old: u64, new: u64) -> (Vec<u8>, Option<Vec<u8>>) {
+    /// A commit has changed these. Answers with the rows that say so.
+    pub(super) fn change(&self, changes: Changes) -> Vec<(Key, Option<Vec<u8>>)> {
         let mut totals = self.totals();
-        let total = totals.entry(owner.to_vec()).or_default();
-        total.kept = (total.kept + new).saturating_sub(old);
-        let kept = total.kept;
-        (layout::kept_key(owner), (kept > 0).then(|| kept.to_be_bytes().to_vec()))
+        let changed = changes.into_iter().filter(|(_, (old, new))| old != new);
+        let rows = changed.map(|(key, (old, new))| {
+            let total = totals.entry(key.clone()).or_default();
+            total.kept = (total.kept + new).saturating_sub(old);
+            (layout::kept_key(&key), (total.kept > 0).then(|| total.kept.to_be_bytes().to_vec()))
+        });
+        rows.collect()
     }
 
     pub(super) fn kept(&self, owner: &[u8]) -> u64 {
         self.totals().get(owner).map_or(0, |total| total.kept)
     }
 
-    /// Of all owners, those that keep nothing any more among them.
+    /// All of them, those that are 0 among them.
     pub(super) fn all(&self) -> Vec<(Vec<u8>, u64)> {
         self.totals().iter().map(|(owner, total)| (owner.clone(), total.kept)).collect()
     }
@@ -71,7 +79,7 @@ impl Usage {
     }
 }
 
-/// How much more an owner will keep, if what is being done comes true: given back when it is dropped, which is to be once
+/// How much more an owner will have, if what is being done comes true: given back when it is dropped, which is to be once
 /// that is committed, and counted.
 pub struct Room {
     usage: Usage,
@@ -80,12 +88,12 @@ pub struct Room {
 }
 
 impl Room {
-    /// Takes so many bytes in all, unless the owner would have more than `most` then; answers with how much it has.
+    /// Takes so much in all, unless the owner would have more than `most` then; answers with how much it has.
     ///
     /// # Errors
     /// When it would: nothing more is taken.
-    pub fn grow_to(&mut self, bytes: u64, most: u64) -> Result<(), u64> {
-        let Some(more) = bytes.checked_sub(self.reserved).filter(|more| *more > 0) else { return Ok(()) };
+    pub fn grow_to(&mut self, amount: u64, most: u64) -> Result<(), u64> {
+        let Some(more) = amount.checked_sub(self.reserved).filter(|more| *more > 0) else { return Ok(()) };
         let mut totals = self.usage.totals();
         let total = totals.entry(self.owner.clone()).or_default();
         if total.kept.saturating_add(total.reserved).saturating_add(more) > most {
@@ -120,11 +128,13 @@ pub(super) fn stored(reader: Reader<'_>) -> Result<BTreeMap<Vec<u8>, u64>, Error
 /// The counts as they should be.
 pub(super) fn count(reader: Reader<'_>) -> Result<BTreeMap<Vec<u8>, u64>, Error> {
     let mut kept: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
-    for kind in rows::KEPT {
+    for kind in counted::KINDS {
         for row in reader.rows(&[kind], Some(&[kind + 1])) {
-            let (key, value) = row.map_err(|error| reader.error(error))?;
-            let (Some(owner), Some(stored)) = (rows::owner_of(&key), layout::parse(&value)) else { continue };
-            *kept.entry(owner.to_vec()).or_default() += key.len() as u64 + stored.length();
+            let (key, stored) = row.map_err(|error| reader.error(error))?;
+            let Some((length, start)) = reader.start(&key, &stored)? else { continue };
+            for (count, amount) in counted::of(&key, length, &start).iter().flat_map(counted::Counted::amounts) {
+                *kept.entry(count).or_default() += amount;
+            }
         }
     }
     Ok(kept)

@@ -154,13 +154,13 @@ impl Run {
         host::timer_cancel_by_name(name, Owner::Plugin)
     }
 
-    /// The timers of this conversation, at most 1,000.
+    /// The timers of this conversation.
     #[must_use]
     pub fn timers(&self) -> Vec<SetTimer> {
         listed(Owner::Conversation)
     }
 
-    /// The timers of the plugin, at most 1,000. Those that its manifest declares are not among them.
+    /// The timers of the plugin. Those that its manifest declares are not among them.
     #[must_use]
     pub fn plugin_timers(&self) -> Vec<SetTimer> {
         listed(Owner::Plugin)

@@ -68,6 +68,7 @@ async fn a_run_that_fails_leaves_no_file_and_sends_none() {
     assert_eq!(simulator.uploads().len(), 1);
     let answer = send(&simulator, ALICE, &format!("/call {}", "x".repeat(1025))).await;
     assert!(answer.contains("limits.upload"), "{answer}");
+    assert!(host.metrics().sum("botyard_plugin_limits_total", &["limit=\"upload\""]) >= 1.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,7 +148,8 @@ async fn a_file_is_fetched_whole_through_trouble_and_without_a_trace_of_the_toke
     simulator.wait_for_messages(ALICE, 4, LONG).await.expect("the document");
     let large = last_file(&simulator, ALICE);
     let answer = send(&simulator, ALICE, &format!("/fetch {large}")).await;
-    assert!(answer.contains("limits.download"), "{answer}");
+    assert!(answer.contains("`limits.download` of [plugins.files] in bot.toml"), "{answer}");
+    assert!(host.metrics().sum("botyard_plugin_limits_total", &["limit=\"download\""]) >= 1.0);
 
     let _again = send(&simulator, ALICE, &format!("/again {id}")).await;
     let uploads = simulator.uploads();

@@ -23,6 +23,8 @@ async fn a_full_queue_is_an_answer_and_work_keeps_no_chat_waiting() {
     assert_eq!(ask(&simulator, ALICE, "/work 0 cake").await, "queued");
     // The first is being worked on by now, and still counts; the chat is answered all the same.
     assert_eq!(ask(&simulator, ALICE, "/work 0 more").await, "busy");
+    let hits = host.metrics().sum("botyard_plugin_limits_total", &["plugin=\"jobs\"", "limit=\"jobs.waiting\""]);
+    assert!(hits >= 1.0, "{hits}");
     assert_eq!(ask(&simulator, BOTIR, "/many 3").await, "queued 0");
     let list = json(&host, &["jobs", "list"]);
     let running = list["jobs"].as_array().expect("a list").iter().map(|job| job["running"] == true).collect::<Vec<_>>();

@@ -55,6 +55,29 @@ async fn a_run_that_alone_wants_more_calls_than_there_ever_are_ends_with_the_lin
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_with_too_much_to_send_is_waited_for_and_nothing_is_lost() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator)
+        .sections("[dispatch]\nmax_attempts = 1\n")
+        .plugin("echo", &plugin("echo"), "limits = { queued = \"300B\" }")
+        .start();
+    simulator.add_fault(Fault::on("sendMessage", Action::Flood { retry_after: 1 }).chat(ALICE));
+    let texts = ["a", "b", "c", "d", "e"];
+    for text in texts {
+        simulator.user_says(ALICE, ALICE, text).expect("a chat");
+    }
+    host.wait_until("some are put off", |host| events(host, "put_off") >= 1.0);
+    let hits = host.metrics().sum("botyard_plugin_limits_total", &["limit=\"queued\"", "plugin=\"echo\""]);
+    assert!(hits >= 1.0, "{hits}");
+    assert!(json(&host, &["outbox", "list"])["total"].as_u64().expect("a number") < 4);
+    simulator.clear_faults();
+    let sent = simulator.wait_for_messages(ALICE, 5, std::time::Duration::from_secs(30)).await.expect("all of them");
+    assert_eq!(sent.iter().map(|message| message.text().to_owned()).collect::<Vec<_>>(), texts);
+    assert!(host.stop().status.success());
+    assert_eq!(dead_letters(&host).len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_waits_to_be_sent_is_seen_and_cancelled_with_the_host_running_and_without() {
     let simulator = simulator().await;
     let mut host = builder(&simulator).plugin("echo", &plugin("echo"), "").start();
@@ -94,4 +117,23 @@ async fn what_waits_to_be_sent_is_seen_and_cancelled_with_the_host_running_and_w
     assert!(done(&host, &["outbox", "cancel", "--chat", &ALICE.to_string(), "--yes"]).contains("2 calls cancelled"));
     assert_eq!(done(&host, &["outbox", "list"]), "nothing waits to be sent\n");
     assert_eq!(simulator.delivered(ALICE), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_dead_letters_the_newest_are_kept() {
+    let simulator = simulator().await;
+    let mut host =
+        builder(&simulator).sections("[dispatch]\ndead_letters = 2\n").plugin("panics", &guest("panics"), "").start();
+    for n in 1..=4 {
+        simulator.user_says(ALICE, ALICE, "/refuse").expect("a chat");
+        host.wait_until("it is set aside", |host| events(host, "dead") >= f64::from(n));
+    }
+    let dropped = |host: &Host| {
+        host.metrics().sum("botyard_dead_letters_dropped_total", &["plugin=\"panics\"", "reason=\"number\""])
+    };
+    host.wait_until("the oldest are gone", |host| dropped(host) >= 2.0);
+    let list = json(&host, &["dead", "list"]);
+    let numbers: Vec<_> = list["letters"].as_array().expect("a list").iter().map(|letter| &letter["number"]).collect();
+    assert_eq!(numbers.len(), 2, "{list}");
+    assert!(host.metrics().sum("botyard_plugin_dead_letters", &["plugin=\"panics\""]) <= 2.0);
 }

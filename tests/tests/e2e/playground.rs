@@ -89,3 +89,31 @@ async fn what_a_plugin_did_is_seen_beside_the_chat() {
     assert_eq!(seen["runs"][1]["cause"]["timer"], "bell");
     assert!(!seen.to_string().contains("simulated-bot-without"), "no token");
 }
+
+#[tokio::test]
+async fn what_recurs_goes_on_after_a_clock_that_was_a_day_ahead_is_set_right() {
+    let mut host = HostBuilder::new("http://127.0.0.1:1")
+        .simulator()
+        .plugin("reaches", &guest("reaches"), "config = { ring = 0 }")
+        .start();
+    let outside = Outside::of(&host);
+    outside.says("/tick 1000").await;
+    outside.hears("tock 1").await;
+    outside.post("sim/clock", json!({ "advance_seconds": 86_400 })).await;
+    outside.hears("tock 2").await;
+    outside.hears("tock 3").await;
+    assert!(host.stop().status.success());
+    // It is a day earlier again.
+    host.start();
+    let outside = Outside::of(&host);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let messages = outside.get(&format!("sim/messages?chat={ALICE}&limit=5")).await;
+        let is_tock = |message: &Value| message["text"].as_str().is_some_and(|text| text.starts_with("tock"));
+        if messages["messages"].as_array().expect("a list").iter().any(is_tock) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "it is silent");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

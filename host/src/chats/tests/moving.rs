@@ -85,7 +85,7 @@ impl Kept {
                 };
                 let lane = EventLane { place, ..*lane };
                 let (name, payload, owner) = ("t".into(), vec![self.content], *owner);
-                let row = TimerRow { plugin, conversation, lane, name, payload, owner, repeat: None };
+                let row = TimerRow { plugin, conversation, lane, name, payload, owner, repeat: None, since: 0 };
                 row.rows(BOT, *due, *id).to_vec()
             }
         }

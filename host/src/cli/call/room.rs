@@ -17,7 +17,7 @@ use crate::cli::inspect::Inspector;
 use crate::cli::scratch::Scratch;
 use crate::clock::unix_millis;
 use crate::config::Config;
-use crate::dispatch::{Dispatcher, Entry, Note, Played, Routes, Scene, Settings};
+use crate::dispatch::{DeadLetters, Dispatcher, Entry, Note, Played, Routes, Scene, Settings};
 use crate::domain::{BotId, Conversation, UpdateView};
 use crate::files::{Files, ServerLimits};
 use crate::sender::{SendSettings, Sender};
@@ -87,6 +87,7 @@ impl Room {
             concurrency: 1,
             max_attempts: config.dispatch.max_attempts,
             jobs: 1,
+            dead: DeadLetters { letters: 0, bytes: 0, age: Duration::ZERO },
             default_locale: config.i18n.default_locale.clone(),
             grace: Duration::ZERO,
             // Nobody is there to be told.

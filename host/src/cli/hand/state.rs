@@ -4,8 +4,9 @@ use anyhow::Context as _;
 use tokio::task::spawn_blocking;
 
 use super::Hand;
+use crate::domain::PluginName;
 use crate::files::{Files, ServerLimits};
-use crate::operate::{EntryList, Erase, Erased, JobList, JobRef, Outcome, Put, Wanted};
+use crate::operate::{EntryList, Erase, Erased, Forget, JobList, JobRef, Left, Outcome, Put, Wanted};
 
 impl Hand {
     pub(in crate::cli) async fn jobs(&self, limit: usize, plugin: Option<&str>) -> anyhow::Result<JobList> {
@@ -30,6 +31,20 @@ impl Hand {
         match self {
             Self::Running(host) => host.post("/api/jobs/retry", which).await,
             Self::Stopped { operator, .. } => Ok(operator.retry_jobs(which).await?),
+        }
+    }
+
+    pub(in crate::cli) async fn left(&self) -> anyhow::Result<Vec<Left>> {
+        match self {
+            Self::Running(host) => host.get("/api/state/left", &[]).await,
+            Self::Stopped { operator, .. } => Ok(operator.left()),
+        }
+    }
+
+    pub(in crate::cli) async fn forget(&self, plugin: &str) -> anyhow::Result<u64> {
+        match self {
+            Self::Running(host) => host.post("/api/state/forget", &Forget { plugin: plugin.to_owned() }).await,
+            Self::Stopped { operator, .. } => Ok(operator.forget(&PluginName::new(plugin)).await?),
         }
     }
 

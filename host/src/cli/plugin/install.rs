@@ -350,7 +350,7 @@ fn name_of(text: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-fn asked(question: &str) -> anyhow::Result<bool> {
+pub(super) fn asked(question: &str) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(WrongArgument("there is no terminal to ask on; say --yes if you mean it".to_owned()).into());
     }

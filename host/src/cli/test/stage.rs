@@ -14,11 +14,12 @@ use tokio::time::Instant;
 use crate::app::{self, Played, RunOptions};
 use crate::clock::unix_millis;
 use crate::config::Config;
+use crate::dispatch::next_timer;
 use crate::domain::BotId;
 use crate::simulator::{Simulator, SimulatorSettings};
 use crate::store::rows::broadcast::{self, ProgressRow, State, WishRow};
 use crate::store::rows::dead::{self, DeadRow};
-use crate::store::rows::{expiry, inbox, job, outbox, prefix_end, timer};
+use crate::store::rows::{expiry, inbox, job, outbox, prefix_end};
 use crate::store::{self, Store};
 
 /// Between two looks at whether everything is done.
@@ -167,9 +168,9 @@ impl Stage {
     /// In the order in which things come after each other, so that nothing can slip by.
     fn is_quiet(&self) -> Result<bool, store::Error> {
         let first = |from: Vec<u8>| self.store.first_key(&from, &prefix_end(&from));
-        let timer = first(timer::bot_prefix(self.bot))?.and_then(|key| timer::parse_key(&key));
+        let timer = next_timer(&self.store, self.bot)?;
         let end = first(expiry::bot_prefix(self.bot))?.and_then(|key| Some(expiry::parse_key(&key)?.0));
-        Ok(timer.is_none_or(|(due, _)| due > unix_millis())
+        Ok(timer.is_none_or(|due| due > unix_millis())
             && end.is_none_or(|due| due > unix_millis())
             && self.simulator.waiting_updates() == 0
             && first(inbox::bot_prefix(self.bot))?.is_none()

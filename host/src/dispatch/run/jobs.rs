@@ -238,7 +238,7 @@ impl Context {
             let turn_key = job::turn_key(self.bot, &turn.plugin, turn.number);
             let ops = vec![
                 Op::Put { key, value: head.encode() },
-                Op::Put { key: turn_key, value: TurnRow { id: turn.id, due }.encode() },
+                Op::Put { key: turn_key, value: TurnRow { id: turn.id, due, since: unix_millis() }.encode() },
             ];
             return self.end_job(turn, Commit { reads, ops, on_durable: None }, JobEnd::Again { due }).await;
         }
@@ -257,7 +257,7 @@ impl Context {
             let turn_key = job::turn_key(self.bot, plugin, turn.number);
             let ops = vec![
                 Op::Put { key, value: head.encode() },
-                Op::Put { key: turn_key, value: TurnRow { id: turn.id, due }.encode() },
+                Op::Put { key: turn_key, value: TurnRow { id: turn.id, due, since: unix_millis() }.encode() },
             ];
             return self.end_job(turn, Commit { reads, ops, on_durable: None }, JobEnd::Again { due }).await;
         }
@@ -284,7 +284,9 @@ impl Context {
         let mut ops = self.job_removal(turn, &head);
         ops.push(Op::Append { prefix: dead::bot_prefix(self.bot), value: dead.encode() });
         self.forget_journal(turn.number);
-        self.end_job(turn, Commit { reads, ops, on_durable: None }, JobEnd::Done).await
+        let ended = self.end_job(turn, Commit { reads, ops, on_durable: None }, JobEnd::Done).await;
+        self.dead_added.notify_one();
+        ended
     }
 
     /// A commit that rests on nobody having cancelled the job.

@@ -24,8 +24,11 @@ pub(super) async fn keep(store: &Store, bot: BotId, routes: &Routes) -> Result<(
     }
     let mut ops = Vec::new();
     for (key, due) in store.scan_prefix(&timer::declared_prefix(bot), usize::MAX)? {
-        let (Some(id), Some(due)) = (number_of(&key), timer::parse_due(&due)) else { continue };
-        let row = store.get(&timer::key(bot, due, id))?.and_then(|value| TimerRow::decode(&value).ok());
+        let (Some(plugin), Some(id), Some(due)) = (timer::declared_by(&key), number_of(&key), timer::parse_due(&due))
+        else {
+            continue;
+        };
+        let row = store.get(&timer::key(bot, &plugin, due, id))?.and_then(|value| TimerRow::decode(&value).ok());
         if row.is_some() && wanted.get(&id) == row.as_ref() {
             wanted.remove(&id);
             continue;
@@ -62,6 +65,7 @@ fn declared(plugin: &PluginName, schedule: &Schedule) -> (u64, TimerRow) {
         payload: Vec::new(),
         owner: Owner::Manifest,
         repeat: Some(Repeat { rule: schedule.rule.clone(), misfire: schedule.misfire }),
+        since: 0,
     };
     (id(plugin, &schedule.name), row)
 }

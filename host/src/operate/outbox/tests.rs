@@ -25,6 +25,7 @@ impl Room {
     async fn queue(&self, bot: BotId, params: &str, change: impl FnOnce(&mut OutboxRow)) -> u64 {
         let mut row = OutboxRow {
             plugin: PluginName::new("shop"),
+            carries: 0,
             event: 3,
             method: "sendMessage".to_owned(),
             params: params.to_owned(),

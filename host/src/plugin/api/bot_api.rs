@@ -1,5 +1,6 @@
 //! `botyard:telegram/bot-api`: API calls, at once or queued.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -82,6 +83,8 @@ impl Host {
         if run.calls >= self.context.limits.calls {
             return Err(CallError::Denied(self.context.too_many_calls()));
         }
+        // The journal keeps it for as long as the event is not settled.
+        run.charge_data(method.len() + params.len()).map_err(CallError::Denied)?;
         run.take_calls(&self.context, 1, true)?;
         run.calls += 1;
         let place = run.journal.calls.begin(&mut run.cursor, run.attempt, plugin, &method, &params);
@@ -101,6 +104,8 @@ impl Host {
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         let kept = answer.as_ref().err().is_none_or(CallError::is_final);
         run.journal.calls.finish(place, &answer, kept, true);
+        // As with HTTP: it was made, and another attempt is given the same answer.
+        run.charge_data(answer.as_ref().map_or(0, String::len)).map_err(CallError::Denied)?;
         answer
     }
 
@@ -125,13 +130,14 @@ impl Host {
         }
         run.take_calls(&self.context, calls.len() as u64, false)?;
         let numbered = |file: Attachment| Attached { number: rand::random(), ..file.attached };
+        let (before, mut contents) = (run.tx.savepoint(), HashSet::new());
         for (place, (method, params)) in calls.into_iter().enumerate() {
             let files: Vec<_> = run.attachments(&params)?.into_iter().map(numbered).collect();
-            for file in &files {
-                run.tx.put(file::reference(run.bot, file), Vec::new());
-            }
+            // Some calls may carry the same file: its content is there once.
+            let new = files.iter().filter(|file| contents.insert(file.hash));
             let row = OutboxRow {
                 plugin: self.context.name.clone(),
+                carries: new.map(|file| file.size).sum(),
                 event: run.event,
                 method,
                 params,
@@ -144,7 +150,17 @@ impl Host {
                 fallback: if plain { Fallback::Plain } else { Fallback::None },
                 follows: place > 0,
             };
-            run.tx.append(lane_prefix(run.bot, lane), row.encode());
+            let (prefix, encoded) = (lane_prefix(run.bot, lane), row.encode());
+            // With the number that the commit will choose.
+            let bytes = (prefix.len() + 8 + encoded.len()) as u64;
+            if let Err(error) = run.charge_queued(&self.context, bytes, row.carries) {
+                run.tx.roll_back(before);
+                return Err(error);
+            }
+            for file in &row.files {
+                run.tx.put(file::reference(run.bot, file), Vec::new());
+            }
+            run.tx.append(prefix, encoded);
         }
         Ok(())
     }

@@ -45,13 +45,15 @@ impl wit::Host for Host {
             },
         };
         let is_listed = !recipients.is_empty();
+        let Some(run) = &mut self.run else { return Ok(Err(wit::BroadcastError::Denied(DESCRIBING.to_owned()))) };
+        // Before each of them is looked up, which takes its time.
+        if let Err(problem) = run.charge_effect(method.len() + params.len() + recipients.len() * RECIPIENT_BYTES) {
+            return Ok(Err(wit::BroadcastError::Denied(problem)));
+        }
         if let Err(denied) = self.may_reach(&recipients) {
             return Ok(Err(wit::BroadcastError::Denied(denied)));
         }
         let Some(run) = &mut self.run else { return Ok(Err(wit::BroadcastError::Denied(DESCRIBING.to_owned()))) };
-        if let Err(problem) = run.charge_effect(method.len() + params.len() + recipients.len() * RECIPIENT_BYTES) {
-            return Ok(Err(wit::BroadcastError::Denied(problem)));
-        }
         // Known before the commit, and the same on every attempt.
         let ids = (0..IDS_EACH).map(|n| run.event.wrapping_mul(IDS_EACH) + n);
         let mut free = None;

@@ -100,7 +100,7 @@ impl Run {
         let surplus = (ends.len() + 1).saturating_sub(MOST_IN_SHARE);
         for (due, key) in ends.into_iter().take(surplus) {
             self.tx.delete(expiry::key(self.bot, due, key));
-            self.credit_stored(context, key);
+            self.credit_stored(key);
             self.tx.delete(key.to_vec());
         }
         Ok(())

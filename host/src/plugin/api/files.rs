@@ -16,7 +16,7 @@ use super::{DESCRIBING, Host, Run};
 use crate::files::{Draft, Fetched, Files, Pin};
 use crate::plugin::bindings::botyard::files::files as wit;
 use crate::plugin::bindings::botyard::telegram::bot_api::CallError as WitCallError;
-use crate::plugin::outbound::NO_FILES;
+use crate::plugin::outbound::{NO_FILES, TOO_LARGE};
 use crate::plugin::tape::NOT_ON_TAPE;
 use crate::plugin::{Attachment, CallError, Limit, Tape, grants, reach};
 use crate::store::rows::file::{Attached, Hash};
@@ -193,7 +193,13 @@ impl Host {
         let outbound = Arc::clone(&run.outbound);
         // As for every call: what this future is polled on is the guest's small stack.
         let task = tokio::spawn(whose::same(async move { outbound.fetch(file_id, limit, deadline).await }));
-        let fetched = task.await.unwrap_or_else(|error| Err(CallError::Unreachable(error.to_string())))?;
+        let fetched = task.await.unwrap_or_else(|error| Err(CallError::Unreachable(error.to_string())));
+        let fetched = fetched.map_err(|error| match error {
+            CallError::Denied(text) if text.starts_with(TOO_LARGE) => {
+                CallError::Denied(format!("{text}: {}", Limit::Download.hit(&context.name)))
+            }
+            error => error,
+        })?;
         let run = self.run.as_mut().ok_or_else(|| CallError::Denied(DESCRIBING.to_owned()))?;
         run.files.fetched_bytes += fetched.size;
         if run.files.fetched_bytes > limit {

@@ -49,12 +49,12 @@ impl wit::Host for Host {
             run.charge_effect(0).map_err(wasmtime::Error::msg)?;
             let key = key(run.bot, &self.context.name, &run.conversation);
             forget_end(run, &key);
-            run.credit_stored(&self.context, &key);
+            run.credit_stored(&key);
             run.tx.delete(key);
             // What has come to its end does not come back, should a version on trial be rolled back.
             let copy = before_key(run.bot, &self.context.name, &run.conversation);
             if run.tx.length(&copy).map_err(failed)?.is_some() {
-                run.credit_stored(&self.context, &copy);
+                run.credit_stored(&copy);
                 run.tx.delete(copy);
             }
         }
@@ -83,7 +83,7 @@ impl wit::Host for Host {
         if let Some(run) = &mut self.run {
             run.charge_effect(0).map_err(wasmtime::Error::msg)?;
             let key = aside_key(run.bot, &self.context.name, &run.conversation);
-            run.credit_stored(&self.context, &key);
+            run.credit_stored(&key);
             run.tx.delete(key);
         }
         Ok(())

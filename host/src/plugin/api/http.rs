@@ -61,10 +61,6 @@ impl Host {
             let lost = "an earlier attempt at this event ended before the answer came";
             return answer.unwrap_or_else(|| Err(Error::UnknownOutcome(lost.to_owned())));
         }
-        if run.requests >= limits.http_calls {
-            let (most, place) = (limits.http_calls, Limit::HttpCalls.hit(plugin));
-            return Err(Error::Limited(format!("a run can make at most {most} requests: {place}")));
-        }
         // Room for the longest answer too: a request that has had its effect is not to break off for lack of it.
         let sends = size_of(&request);
         let reserved = sends + limits.http_bytes;
@@ -80,11 +76,13 @@ impl Host {
                 }
             }
         })?;
-        run.requests += 1;
         let left = run.deadline.saturating_duration_since(tokio::time::Instant::now());
         let budget = Budget {
             bytes: limits.http_bytes,
+            calls: (limits.http_calls, limits.http_calls.saturating_sub(run.requests)),
             per_minute: limits.http_per_minute,
+            bytes_per_minute: limits.http_bytes_per_minute,
+            allowance: Arc::clone(&context.allowance),
             deadline: run.deadline - REST.min(left / 10),
         };
         let place = changes.then(|| run.journal.http.begin(&mut run.http_cursor, run.attempt, plugin, &what, &how));
@@ -97,18 +95,25 @@ impl Host {
             }))
         };
         let _stop = StopOnDrop(task.abort_handle());
-        let Exchange { result, reached, wait } = task.await.unwrap_or_else(|error| Exchange {
+        let Exchange { result, reached, short, requests, bytes, taken } = task.await.unwrap_or_else(|error| Exchange {
             result: Err(Error::UnknownOutcome(error.to_string())),
             reached: true,
-            wait: None,
+            short: None,
+            requests: 1,
+            bytes: sends,
+            taken: 0,
         });
-        if let Some(wait) = wait {
-            run.short = Some((Limit::HttpPerMinute, wait));
+        // One that never left counts too: there is an end to trying.
+        run.requests += requests.max(1);
+        if let Some(short) = short {
+            run.short = Some(short);
         }
         let got = result.as_ref().map_or(limits.http_bytes, |answer| answer.body.len() as u64);
-        let used = if reached { sends + got } else { 0 };
+        let used = if reached { bytes + got } else { 0 };
+        let taken = reserved + taken;
         if limits.http_bytes_per_minute > 0 {
-            context.allowance.give_back_http_bytes(reserved.saturating_sub(used));
+            context.allowance.give_back_http_bytes(taken.saturating_sub(used));
+            context.allowance.note_http_bytes(used.saturating_sub(taken));
         }
         let result = result.map_err(without_secrets);
         if let Some(place) = place {

@@ -5,6 +5,7 @@
 
 use super::{DESCRIBING, Host, Run, failed};
 use crate::domain::PluginName;
+use crate::plugin::Limit;
 use crate::plugin::bindings::botyard::jobs::jobs as wit;
 use crate::store::rows::job::{self, HeadRow, IDS_EACH, TurnRow};
 use crate::store::rows::number_of;
@@ -26,10 +27,8 @@ impl wit::Host for Host {
         let (size, limits) = (payload.len(), &self.context.limits);
         let key_bytes = options.unique_key.as_ref().map_or(0, String::len);
         if size as u64 > limits.value {
-            let limit = limits.value;
-            return Ok(Err(Invalid(format!(
-                "the payload has {size} bytes; at most {limit} are kept (`limits.value`)"
-            ))));
+            let (limit, place) = (limits.value, Limit::Value.hit(&self.context.name));
+            return Ok(Err(Invalid(format!("the payload has {size} bytes; at most {limit} are kept: {place}"))));
         }
         if name.len() > NAME_BYTES || key_bytes > KEY_BYTES {
             let problem =
@@ -53,8 +52,8 @@ impl wit::Host for Host {
         if !run.tx.has_room(&queue, limits.jobs.waiting).map_err(failed)? {
             metrics::counter!("botyard_jobs_total", "plugin" => plugin.to_string(), "outcome" => "refused")
                 .increment(1);
-            let waiting = limits.jobs.waiting;
-            return Ok(Err(Full(format!("{waiting} jobs wait already (`jobs.waiting`)"))));
+            let (waiting, place) = (limits.jobs.waiting, Limit::JobsWaiting.hit(plugin));
+            return Ok(Err(Full(format!("{waiting} jobs wait already: {place}"))));
         }
         run.remember_language()?;
         let due = if options.delay_ms == 0 { 0 } else { run.now.saturating_add(options.delay_ms) };
@@ -69,12 +68,19 @@ impl wit::Host for Host {
             begun: false,
             key: options.unique_key,
         };
-        run.tx.put(job::head_key(bot, plugin, id), head.encode());
-        run.tx.put(job::payload_key(bot, plugin, id), payload);
-        if let Some(unique) = unique {
-            run.tx.put(unique, id.to_be_bytes().to_vec());
+        let mut rows =
+            vec![(job::head_key(bot, plugin, id), head.encode()), (job::payload_key(bot, plugin, id), payload)];
+        rows.extend(unique.map(|unique| (unique, id.to_be_bytes().to_vec())));
+        let before = run.tx.savepoint();
+        for (key, value) in rows {
+            if let Err(problem) = run.charge_stored(&self.context, &key, value.len()) {
+                run.tx.roll_back(before);
+                return Ok(Err(Full(problem)));
+            }
+            run.tx.put(key, value);
         }
-        run.tx.append(queue, TurnRow { id, due }.encode());
+        // Its turn is small, and there are few.
+        run.tx.append(queue, TurnRow { id, due, since: run.now }.encode());
         Ok(Ok(id))
     }
 
@@ -96,10 +102,10 @@ impl wit::Host for Host {
         let key = job::head_key(bot, plugin, id);
         let Some(head) = run.tx.get(&key).map_err(failed)? else { return Ok(false) };
         let head = HeadRow::decode(&head).map_err(failed)?;
-        run.tx.delete(key);
-        run.tx.delete(job::payload_key(bot, plugin, id));
-        if let Some(unique) = head.key {
-            run.tx.delete(job::unique_key(bot, plugin, &unique));
+        let unique = head.key.map(|unique| job::unique_key(bot, plugin, &unique));
+        for key in [key, job::payload_key(bot, plugin, id)].into_iter().chain(unique) {
+            run.credit_stored(&key);
+            run.tx.delete(key);
         }
         // Its turn, which is found by another number, goes as soon as the workers hear of it.
         Ok(true)

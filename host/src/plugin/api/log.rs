@@ -10,28 +10,22 @@ use crate::plugin::bindings::botyard::log::log as wit;
 use crate::plugin::{Limit, allowance};
 
 /// What a line costs besides its text, and each of its fields: what the host adds to them.
-const LINE_BYTES: usize = 64;
+pub(super) const LINE_BYTES: usize = 64;
 /// Bytes of a panic's text and of its file's name that are kept.
 const PANIC_BYTES: usize = 4 << 10;
 
 impl wit::Host for Host {
     fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
-        let plugin = &self.context.name;
-        let event = self.run.as_ref().map(|run| run.event);
         let size = |text: usize| text + LINE_BYTES;
         let size = size(message.len()) + fields.iter().map(|(key, value)| size(key.len() + value.len())).sum::<usize>();
-        if self.log_left < size as u64 {
-            if self.log_left > 0 {
-                let limit = Limit::Log.hit(plugin);
-                tracing::warn!(target: "plugin", %plugin, event, limit, "a run logs too much; its further lines are dropped");
-            }
-            self.log_left = 0;
+        if !self.charge_log(size) {
             return Ok(());
         }
-        self.log_left -= size as u64;
         if !is_written(level) {
             return Ok(());
         }
+        let plugin = &self.context.name;
+        let event = self.run.as_ref().map(|run| run.event);
         let line = self.context.allowance.line(size as u64, self.context.limits.log_per_minute);
         if line != allowance::Line::Written {
             let limit = Limit::LogPerMinute.hit(plugin);
@@ -68,6 +62,23 @@ impl wit::Host for Host {
         shorten(&mut file, PANIC_BYTES);
         self.panic = Some(Panic { message, file, line });
         Ok(())
+    }
+}
+
+impl Host {
+    /// Counts bytes of log text; false when there are none left.
+    pub(super) fn charge_log(&mut self, bytes: usize) -> bool {
+        if let Some(left) = self.log_left.checked_sub(bytes as u64) {
+            self.log_left = left;
+            return true;
+        }
+        if std::mem::take(&mut self.log_left) > 0 {
+            let plugin = &self.context.name;
+            let event = self.run.as_ref().map(|run| run.event);
+            let limit = Limit::Log.hit(plugin);
+            tracing::warn!(target: "plugin", %plugin, event, limit, "a run logs too much; its further lines are dropped");
+        }
+        false
     }
 }
 

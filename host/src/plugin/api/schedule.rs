@@ -17,17 +17,17 @@ use crate::store::rows::{number_of, prefix_end};
 const PER_EVENT: u64 = 64;
 /// Bytes of a timer's name.
 const NAME_BYTES: usize = 64;
-/// Timers in one list, and of one name that can be cancelled together.
-const MOST: usize = 1_000;
+/// Rows that are read at once.
+const PAGE: usize = 256;
 
 impl wit::Host for Host {
     fn after(&mut self, name: String, delay_ms: u64, payload: Vec<u8>) -> wasmtime::Result<Result<u64, String>> {
         let now = self.run.as_ref().map_or(0, |run| run.now);
-        self.at(name, now.saturating_add(delay_ms), payload)
+        self.set_timer(name, (now.saturating_add(delay_ms), now), wit::Owner::Conversation, None, payload)
     }
 
     fn at(&mut self, name: String, unix_ms: u64, payload: Vec<u8>) -> wasmtime::Result<Result<u64, String>> {
-        self.set_timer(name, unix_ms, wit::Owner::Conversation, None, payload)
+        self.set_timer(name, (unix_ms, 0), wit::Owner::Conversation, None, payload)
     }
 
     fn cron(
@@ -58,7 +58,7 @@ impl wit::Host for Host {
         run.charge_effect(0).map_err(wasmtime::Error::msg)?;
         let index = run.tx.get(&timer::index_key(run.bot, &self.context.name, id)).map_err(failed)?;
         let Some(due) = index.and_then(|due| timer::parse_due(&due)) else { return Ok(false) };
-        let Some(row) = read(run, due, id)? else { return Ok(false) };
+        let Some(row) = read(run, &self.context.name, due, id)? else { return Ok(false) };
         if row.owner == Owner::Manifest {
             return Ok(false);
         }
@@ -82,7 +82,7 @@ impl wit::Host for Host {
     fn list(&mut self, owner: wit::Owner) -> wasmtime::Result<Vec<wit::Entry>> {
         let Some(run) = &mut self.run else { return Ok(Vec::new()) };
         let prefix = timer::owner_prefix(run.bot, &self.context.name, owner.into(), &run.conversation);
-        let found = below(run, &prefix)?;
+        let found = below(run, &self.context.name, prefix)?;
         Ok(found.into_iter().map(|(row, due, id)| entry(row, due, id)).collect())
     }
 }
@@ -110,13 +110,13 @@ impl Host {
                 remove(run, &row, due, id);
             }
         }
-        self.set_timer(name, due, owner, Some(Repeat { rule, misfire: misfire.into() }), payload)
+        self.set_timer(name, (due, 0), owner, Some(Repeat { rule, misfire: misfire.into() }), payload)
     }
 
     fn set_timer(
         &mut self,
         name: String,
-        due: u64,
+        (due, since): (u64, u64),
         owner: wit::Owner,
         repeat: Option<Repeat>,
         payload: Vec<u8>,
@@ -138,15 +138,21 @@ impl Host {
             wit::Owner::Conversation => (run.conversation, run.lane),
             wit::Owner::Plugin => (Default::default(), EventLane::whole(Lane::of_task(plugin))),
         };
+        // One that is due already is not before those that others have set.
+        let due = due.max(run.now);
         while run.timers < PER_EVENT {
             let id = run.event.wrapping_mul(PER_EVENT) + run.timers;
             run.timers += 1;
-            // Another plugin that handles the same event counts from the same number.
-            if run.tx.peek(&timer::key(run.bot, due, id)).map_err(failed)?.is_some() {
+            // The plugin may be asked twice about one event, and counts from the same number then.
+            if run.tx.peek(&timer::index_key(run.bot, plugin, id)).map_err(failed)?.is_some() {
                 continue;
             }
-            let row =
-                TimerRow { plugin: plugin.clone(), conversation, lane, name, payload, owner: owner.into(), repeat };
+            let plugin = plugin.clone();
+            let row = TimerRow { plugin, conversation, lane, name, payload, owner: owner.into(), repeat, since };
+            let key = timer::key(run.bot, &self.context.name, due, id);
+            if let Err(problem) = run.charge_timer(&self.context, &key, row.encode().len()) {
+                return Ok(Err(problem));
+            }
             for (key, value) in row.rows(run.bot, due, id) {
                 run.tx.put(key, value);
             }
@@ -166,32 +172,36 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn read(run: &mut Run, due: u64, id: u64) -> wasmtime::Result<Option<TimerRow>> {
-    let value = run.tx.get(&timer::key(run.bot, due, id)).map_err(failed)?;
+fn read(run: &mut Run, plugin: &PluginName, due: u64, id: u64) -> wasmtime::Result<Option<TimerRow>> {
+    let value = run.tx.get(&timer::key(run.bot, plugin, due, id)).map_err(failed)?;
     run.charge_read(value.as_ref().map_or(0, bytes::Bytes::len))?;
     value.map(|value| TimerRow::decode(&value).map_err(failed)).transpose()
 }
 
 fn named(run: &mut Run, plugin: &PluginName, owner: Owner, name: &str) -> wasmtime::Result<Vec<(TimerRow, u64, u64)>> {
     let prefix = timer::name_prefix(run.bot, plugin, owner, &run.conversation, name);
-    below(run, &prefix)
+    below(run, plugin, prefix)
 }
 
-/// The timers whose names are found under a prefix.
-fn below(run: &mut Run, prefix: &[u8]) -> wasmtime::Result<Vec<(TimerRow, u64, u64)>> {
-    let page = run.tx.page(prefix, &prefix_end(prefix), MOST).map_err(failed)?;
-    run.charge_read(page.bytes)?;
-    let mut found = Vec::new();
-    for (key, due) in page.rows {
-        let (Some(id), Some(due)) = (number_of(&key), timer::parse_due(&due)) else { continue };
-        if let Some(row) = read(run, due, id)? {
-            found.push((row, due, id));
+/// The timers whose names are found under a prefix: all of them, as far as the run may read.
+fn below(run: &mut Run, plugin: &PluginName, prefix: Vec<u8>) -> wasmtime::Result<Vec<(TimerRow, u64, u64)>> {
+    let (end, mut next, mut found) = (prefix_end(&prefix), Some(prefix), Vec::new());
+    while let Some(from) = next {
+        let page = run.tx.page(&from, &end, PAGE).map_err(failed)?;
+        run.charge_read(page.bytes)?;
+        for (key, due) in page.rows {
+            let (Some(id), Some(due)) = (number_of(&key), timer::parse_due(&due)) else { continue };
+            if let Some(row) = read(run, plugin, due, id)? {
+                found.push((row, due, id));
+            }
         }
+        next = page.next;
     }
     Ok(found)
 }
 
 fn remove(run: &mut Run, row: &TimerRow, due: u64, id: u64) {
+    run.credit_timer(&timer::key(run.bot, &row.plugin, due, id));
     for key in row.keys(run.bot, due, id) {
         run.tx.delete(key);
     }

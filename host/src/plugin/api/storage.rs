@@ -54,7 +54,8 @@ impl wit::Host for Host {
             run.charge_effect(name.len()).map_err(wasmtime::Error::msg)?;
             let scope = run.scope(scope)?;
             let key = key(run.bot, &self.context.name, scope, &name);
-            run.credit_stored(&self.context, &key);
+            forget_end(run, &key);
+            run.credit_stored(&key);
             run.tx.delete(key);
         }
         Ok(())
@@ -143,16 +144,20 @@ pub(super) fn put(run: &mut Run, context: &Context, scope: Scope, name: &str, ro
     run.charge_effect(name.len() + row.bytes.len())?;
     let (key, value) = (key(run.bot, &context.name, scope, name), row.encode());
     run.charge_stored(context, &key, value.len())?;
+    forget_end(run, &key);
     if row.expires != 0 {
-        // A value whose life is lengthened again and again must not leave an entry each time.
-        let before = run.tx.peek(&key).ok().flatten().and_then(|before| ValueRow::decode(&before).ok());
-        if let Some(before) = before.filter(|before| before.expires != row.expires && before.expires != 0) {
-            run.tx.delete(expiry::key(run.bot, before.expires, &key));
-        }
         run.tx.put(expiry::key(run.bot, row.expires, &key), ExpiryRow::Value.encode());
     }
     run.tx.put(key, value);
     Ok(())
+}
+
+/// A value whose life is changed or ended again and again must not leave an entry each time.
+fn forget_end(run: &mut Run, key: &[u8]) {
+    let before = run.tx.peek(key).ok().flatten().and_then(|before| ValueRow::decode(&before).ok());
+    if let Some(before) = before.filter(|before| before.expires != 0) {
+        run.tx.delete(expiry::key(run.bot, before.expires, key));
+    }
 }
 
 fn scan(

@@ -177,12 +177,83 @@ fn timers_of_one_event_never_share_an_id_or_a_row() {
     // Another plugin, for the same event and the same moment.
     let mut other = bench.run_with("other", 0, tx(host));
     let id = other.after("t".into(), 10, vec![]).unwrap().unwrap();
-    assert_eq!(id, 321, "only what was cancelled is free");
-    assert!(!other.cancel(320).unwrap(), "the timers of others can't be cancelled");
+    assert_eq!(id, 320, "each counts for itself");
+    assert!(!other.cancel(322).unwrap(), "the timers of others can't be cancelled");
+    // The same plugin again, for the same event and another moment.
+    let mut again = bench.run_with("shop", 0, tx(other));
+    assert_eq!(again.after("t".into(), 99, vec![]).unwrap().unwrap(), 321, "only what was cancelled is free");
+    assert_eq!(again.after("t".into(), 99, vec![]).unwrap().unwrap(), 323);
+    assert!([320, 321, 322, 323].into_iter().all(|id| again.cancel(id).unwrap()));
 
     let mut many = bench.run(0);
     assert!((0..64).all(|_| many.at("t".into(), u64::MAX, vec![]).unwrap().is_ok()));
     assert!(many.at("t".into(), 0, vec![]).unwrap().is_err());
+}
+
+#[test]
+fn a_timer_of_the_past_is_due_now_and_not_before_others() {
+    let bench = Bench::new();
+    let mut host = bench.run(1_000);
+    for due in [0, 999, 1_000, 1_001] {
+        host.at("t".into(), due, vec![]).unwrap().unwrap();
+    }
+    let dues: Vec<_> = host.list(timers::Owner::Conversation).unwrap().into_iter().map(|entry| entry.due).collect();
+    assert_eq!(dues, [1_000, 1_000, 1_000, 1_001]);
+}
+
+#[tokio::test]
+async fn all_timers_of_a_name_are_listed_and_cancelled_however_many_they_are() {
+    let bench = Bench::new();
+    let many = 1_200;
+    let row = |id: u64| {
+        let host = bench.run(0);
+        let run = host.run.unwrap();
+        let row = crate::store::rows::timer::TimerRow {
+            plugin: PluginName::new("shop"),
+            conversation: run.conversation,
+            lane: run.lane,
+            name: "t".into(),
+            payload: vec![],
+            owner: crate::store::rows::timer::Owner::Conversation,
+            repeat: None,
+            since: 0,
+        };
+        row.rows(BotId(1), 5, id)
+    };
+    let ops = (0..many).flat_map(row).map(|(key, value)| crate::store::Op::Put { key, value }).collect();
+    drop(bench.store.commit(crate::store::Commit { ops, ..Default::default() }).await.unwrap());
+    let owner = timers::Owner::Conversation;
+    assert_eq!(bench.run(0).list(owner).unwrap().len() as u64, many);
+    let limits = Limits { effects: 2_000, ..Limits::default() };
+    let mut host = bench.host(Context { limits, ..context("shop") }, 0, Tx::new(&bench.store), Arc::new(NoCalls));
+    assert_eq!(u64::from(host.cancel_by_name("t".into(), owner).unwrap()), many);
+    assert!(host.list(owner).unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_deleted_or_lives_on_leaves_no_entry_for_its_end() {
+    let bench = Bench::new();
+    let set = |host: &mut Host, ttl| kv::Host::set(host, PLUGIN, "k".into(), vec![1], ttl).unwrap().unwrap();
+    let ends = || bench.store.scan_prefix(&crate::store::rows::expiry::bot_prefix(BotId(1)), 10).unwrap().len();
+    for (change, left) in [
+        ((|host, set| set(host, Some(50))) as fn(&mut Host, &dyn Fn(&mut Host, Option<u64>)), 1),
+        (|host, set| set(host, Some(60)), 1),
+        (|host, set| set(host, None), 0),
+        (|host, set| set(host, Some(50)), 1),
+        (|host, _| kv::Host::delete(host, PLUGIN, "k".into()).unwrap(), 0),
+        (|host, set| set(host, Some(50)), 1),
+        (
+            |host, _| assert!(host.compare_and_set(PLUGIN, "k".into(), Some(vec![1]), Some(vec![2])).unwrap().unwrap()),
+            0,
+        ),
+        (|host, set| set(host, Some(50)), 1),
+        (|host, _| assert!(host.compare_and_set(PLUGIN, "k".into(), Some(vec![1]), None).unwrap().unwrap()), 0),
+    ] {
+        let mut host = bench.run(0);
+        change(&mut host, &set);
+        drop(bench.store.commit(tx(host).into_commit()).await.unwrap());
+        assert_eq!(ends(), left);
+    }
 }
 
 #[test]
@@ -458,6 +529,22 @@ async fn a_scan_ends_soon_after_the_run_has_read_all_it_may() {
     }
     assert!(host.scan(PLUGIN, String::new(), None, 1).is_err());
     assert!(held(host) <= most);
+}
+
+/// Each is looked at, which takes its time though nothing is logged.
+#[test]
+fn empty_lines_have_an_end() {
+    let bench = Bench::new();
+    let lines = Arc::new(Lines::default());
+    tracing::subscriber::with_default(lines.clone(), || {
+        let mut host = bench.run(0);
+        host.write(true, &vec![b'\n'; 1_000]).unwrap();
+        host.write(true, b"a line\n").unwrap();
+        host.write(false, &vec![b'\n'; 1 << 20]).unwrap();
+        assert_eq!(host.log_left, 0);
+        host.write(true, b"another line\n").unwrap();
+    });
+    assert_eq!(*lines.0.lock().unwrap(), [Level::INFO, Level::WARN], "the line, and that there are too many");
 }
 
 #[test]

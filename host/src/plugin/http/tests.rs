@@ -89,8 +89,14 @@ fn names() -> Lookup {
     })
 }
 
-const BUDGET: fn() -> Budget =
-    || Budget { bytes: 1000, per_minute: 100, deadline: Instant::now() + Duration::from_secs(5) };
+const BUDGET: fn() -> Budget = || Budget {
+    bytes: 1000,
+    calls: (50, 50),
+    per_minute: 100,
+    bytes_per_minute: 0,
+    allowance: Arc::default(),
+    deadline: Instant::now() + Duration::from_secs(5),
+};
 
 async fn send_with(client: &HttpClient, granted: &[&str], request: Request, budget: Budget) -> Exchange {
     let declared: Vec<OriginPattern> = ["http://*:*", "https://*:*"].map(|text| text.parse().unwrap()).into();
@@ -211,7 +217,7 @@ async fn what_is_too_much_or_too_slow_is_cut() {
     let few = Budget { per_minute: 2, ..BUDGET() };
     let mut kinds = Vec::new();
     for _ in 0..3 {
-        kinds.push(send_with(&client, &[&here], request("GET", &peer.url("/see")), few).await.result);
+        kinds.push(send_with(&client, &[&here], request("GET", &peer.url("/see")), few.clone()).await.result);
     }
     // The drip has taken a turn as well.
     assert!(kinds[0].is_ok() && matches!(&kinds[1], Err(Error::Limited(text)) if text.contains("http_per_minute")));
@@ -220,6 +226,37 @@ async fn what_is_too_much_or_too_slow_is_cut() {
     let gone =
         send(&["http://127.0.0.1:*"], request("GET", &format!("http://{nobody}/?key=secret"))).await.unwrap_err();
     assert!(matches!(&gone, Error::Unreachable(text) if !text.contains("secret")), "{gone:?}");
+}
+
+#[tokio::test]
+async fn each_redirection_is_a_request_of_its_own_for_every_limit() {
+    let peer = Peer::start().await;
+    let here = peer.url("");
+    let post = || Request { body: vec![0; 400], ..request("POST", &peer.url("/round")) };
+    let asked =
+        async |budget: Budget| send_with(&HttpClient::with_lookup([""], names()), &[&here], post(), budget).await;
+
+    let free = asked(BUDGET()).await;
+    assert_eq!((free.requests, free.short), (6, None), "the first and five redirections");
+    assert!(free.bytes > 6 * 400 && free.taken > 5 * 400, "{free:?}");
+
+    for (budget, limit, requests, waits) in [
+        (Budget { calls: (9, 3), ..BUDGET() }, Limit::HttpCalls, 3, false),
+        // It has made two before, and can't ever make four.
+        (Budget { calls: (9, 7), per_minute: 3, ..BUDGET() }, Limit::HttpPerMinute, 1, false),
+        (Budget { bytes_per_minute: 1000, ..BUDGET() }, Limit::HttpBytesPerMinute, 3, true),
+    ] {
+        let Exchange { result, short, requests: made, .. } = asked(budget).await;
+        let told = result.unwrap_err().to_string();
+        assert!(told.contains(&format!("`limits.{}` of [plugins.shop] in bot.toml", limit.key())), "{told}");
+        assert_eq!((made, short.map(|(limit, _)| limit)), (requests, waits.then_some(limit)), "{told}");
+    }
+    // Others have used up the minute.
+    let client = HttpClient::with_lookup([""], names());
+    let budget = Budget { per_minute: 4, ..BUDGET() };
+    assert_eq!(send_with(&client, &[&here], request("GET", &peer.url("/see")), budget.clone()).await.requests, 1);
+    let second = send_with(&client, &[&here], post(), budget).await;
+    assert!(second.requests < 4 && matches!(second.short, Some((Limit::HttpPerMinute, _))), "{second:?}");
 }
 
 #[tokio::test]

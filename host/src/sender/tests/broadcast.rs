@@ -404,6 +404,9 @@ async fn all_known_chats_are_found_counted_and_those_that_are_gone_are_skipped_t
 
 #[tokio::test(start_paused = true)]
 async fn a_plugins_broadcast_keeps_to_its_minute_and_loses_nobody() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let counted = recorder.handle();
+    let _counting = metrics::set_default_local_recorder(&recorder);
     let bench = bench(UNLIMITED, |_, _, _| ok());
     bench.sender.limit_bulk([(PluginName::new("news"), 100)].into());
     bench.start();
@@ -415,6 +418,8 @@ async fn a_plugins_broadcast_keeps_to_its_minute_and_loses_nobody() {
     let least = times.windows(101).map(|window| window[100] - window[0]).min();
     assert!(least >= Some(45 * SECOND), "never more than 100 in a minute: {least:?}");
     assert!(times[349] - times[0] < 240 * SECOND, "and no slower than that: {:?}", times[349] - times[0]);
+    let series = "botyard_plugin_limits_total{plugin=\"news\",limit=\"bulk_per_minute\"} ";
+    assert!(counted.render().contains(series), "{}", counted.render());
 }
 
 #[tokio::test(start_paused = true)]

@@ -164,6 +164,7 @@ impl Bench {
         let reference = Op::Put { key: file::reference(BOT, &file), value: Vec::new() };
         let row = OutboxRow {
             plugin: PluginName::new("test"),
+            carries: 0,
             event: 1,
             method: "sendDocument".to_owned(),
             params,

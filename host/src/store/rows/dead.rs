@@ -3,19 +3,19 @@
 use super::inbox::StoredEvent;
 use super::{BotId, Deserialize, EventLane, Serialize, Unreadable, decode, encode, prefix};
 
-const KIND: u8 = b'd';
+pub(super) const KIND: u8 = b'd';
 
 /// An event that was set aside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeadRow {
+    /// The plugin that failed; empty when it failed before any. It stands first, where it is found without reading the rest.
+    pub plugin: String,
     /// The lane it was in.
     pub lane: EventLane,
     /// Unix milliseconds at which it was set aside.
     pub at: u64,
     /// How often it was tried.
     pub attempts: u32,
-    /// The plugin that failed; empty when it failed before any.
-    pub plugin: String,
     /// The version of that plugin.
     pub version: String,
     /// Why, with the panic's text and place where there was one.
@@ -42,6 +42,11 @@ impl DeadRow {
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         decode("dead letter", bytes)
     }
+}
+
+/// The plugin of a row that begins so.
+pub(super) fn owner(start: &[u8]) -> Option<&str> {
+    Some(postcard::take_from_bytes(start).ok()?.0)
 }
 
 /// Every dead letter of a bot; an `Append` adds the number.

@@ -86,6 +86,15 @@ pub fn bot_prefixes(bot: BotId) -> [Vec<u8>; 3] {
     [prefix(KIND, bot), prefix(KIND_ASIDE, bot), prefix(KIND_BEFORE, bot)]
 }
 
+/// All states of a plugin, of each of these kinds.
+#[must_use]
+pub fn plugin_prefixes(bot: BotId, plugin: &PluginName) -> [Vec<u8>; 3] {
+    bot_prefixes(bot).map(|mut key| {
+        push_plugin(&mut key, plugin);
+        key
+    })
+}
+
 /// Everything that a plugin has in a chat, by whatever strategy, below one of [`bot_prefixes`]. What follows in a key
 /// does not name the chat again, and the prefixes of two chats correspond in their order.
 #[must_use]

@@ -7,7 +7,10 @@ use super::fsm::StateRow;
 use super::{BotId, Deserialize, EventLane, Lane, PluginName, Serialize, Unreadable, decode, encode, prefix};
 use crate::domain::Conversation;
 
-const KIND: u8 = b'i';
+pub(super) const KIND: u8 = b'i';
+/// The places of these among the kinds of [`StoredEvent`].
+const TIMER: u32 = 1;
+const EXPIRED: u32 = 4;
 /// Kind and bot.
 const LANE_AT: usize = 1 + 8;
 
@@ -125,6 +128,18 @@ impl InboxRow {
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         decode("inbox", bytes)
     }
+}
+
+/// The plugin for which the host has made the event of a row that begins so, and whether that is a timer that rang.
+pub(super) fn owner(start: &[u8]) -> Option<(&str, bool)> {
+    let (_, event) = postcard::take_from_bytes::<(u32, u64, u64, bool)>(start).ok()?;
+    let (kind, event) = postcard::take_from_bytes::<u32>(event).ok()?;
+    let rang = match kind {
+        TIMER => true,
+        EXPIRED => false,
+        _ => return None,
+    };
+    Some((postcard::take_from_bytes(event).ok()?.0, rang))
 }
 
 /// Every event of a bot.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::store::Op;
 
-const KIND: u8 = b'j';
+pub(super) const KIND: u8 = b'j';
 const TURN: u8 = 1;
 const HEAD: u8 = 2;
 const PAYLOAD: u8 = 3;
@@ -29,6 +29,8 @@ pub struct TurnRow {
     pub id: u64,
     /// Unix milliseconds before which it is not begun; 0 for at once.
     pub due: u64,
+    /// Unix milliseconds at which that was decided.
+    pub since: u64,
 }
 
 /// What is known of a job.

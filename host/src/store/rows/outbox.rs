@@ -3,7 +3,7 @@
 use super::file::Attached;
 use super::{BotId, Deserialize, Lane, PluginName, Serialize, Unreadable, decode, encode, prefix};
 
-const KIND: u8 = b'o';
+pub(super) const KIND: u8 = b'o';
 const KEY_LENGTH: usize = 1 + 8 + 9 + 8;
 
 /// How urgent a call is.
@@ -42,6 +42,8 @@ pub enum Fallback {
 pub struct OutboxRow {
     /// Who asked for it.
     pub plugin: PluginName,
+    /// Bytes of the files that it is the first to carry, so that what waits can be counted.
+    pub carries: u64,
     /// The number of the event it answers.
     pub event: u64,
     /// The Bot API method.
@@ -81,6 +83,11 @@ impl OutboxRow {
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         decode("outbox", bytes)
     }
+}
+
+/// The plugin of a row that begins so, and what it carries.
+pub(super) fn owner(start: &[u8]) -> Option<(&str, u64)> {
+    Some(postcard::take_from_bytes(start).ok()?.0)
 }
 
 /// Every call of a bot.

@@ -1,14 +1,15 @@
-//! Timers: `t bot due id`. Beside them, under `u bot`, what finds them: `0 plugin id`, and `1 plugin owner name 0 id` (`3 …`
+//! Timers: `t bot plugin due id`. Beside them, under `u bot`, what finds them: `0 plugin id`, and `1 plugin owner name 0 id` (`3 …`
 //! for what a manifest declares), all with the due time; and `2 plugin id` for a recurring one whose last event has not
 //! been handled yet.
 
 use super::{
-    BotId, Conversation, Deserialize, EventLane, PluginName, Serialize, Unreadable, decode, encode, prefix, push_plugin,
+    BotId, Conversation, Deserialize, EventLane, PluginName, Serialize, Unreadable, decode, encode, prefix,
+    push_plugin, split_plugin,
 };
 
 use crate::recurrence::{Misfire, Rule};
 
-const KIND: u8 = b't';
+pub(super) const KIND: u8 = b't';
 const KIND_INDEX: u8 = b'u';
 
 /// A timer that has not come due.
@@ -28,6 +29,8 @@ pub struct TimerRow {
     pub owner: Owner,
     /// How it goes on; `None` for one that comes once.
     pub repeat: Option<Repeat>,
+    /// Unix milliseconds at which it was set, where it is to come so long after that; 0 where only its time counts.
+    pub since: u64,
 }
 
 /// Whose name space a timer is in.
@@ -66,28 +69,46 @@ impl TimerRow {
     }
 }
 
-/// Every timer of a bot, the next to come due first.
+/// Every timer of a bot, plugin by plugin.
 #[must_use]
 pub fn bot_prefix(bot: BotId) -> Vec<u8> {
     prefix(KIND, bot)
 }
 
+/// Every timer of a plugin, the next to come due first.
+#[must_use]
+pub fn plugin_prefix(bot: BotId, plugin: &PluginName) -> Vec<u8> {
+    let mut key = prefix(KIND, bot);
+    push_plugin(&mut key, plugin);
+    key
+}
+
 /// One timer, due at `due` (Unix milliseconds).
 #[must_use]
-pub fn key(bot: BotId, due: u64, id: u64) -> Vec<u8> {
-    let mut key = prefix(KIND, bot);
+pub fn key(bot: BotId, plugin: &PluginName, due: u64, id: u64) -> Vec<u8> {
+    let mut key = plugin_prefix(bot, plugin);
     key.extend_from_slice(&due.to_be_bytes());
     key.extend_from_slice(&id.to_be_bytes());
     key
 }
 
-/// Due time and id of a key that [`key`] made.
+/// Plugin, due time and id of a key that [`key`] made.
 #[must_use]
-pub fn parse_key(key: &[u8]) -> Option<(u64, u64)> {
-    if key.len() != 25 || key.first() != Some(&KIND) {
-        return None;
-    }
-    Some((u64::from_be_bytes(key.get(9..17)?.try_into().ok()?), super::number_of(key)?))
+pub fn parse_key(key: &[u8]) -> Option<(PluginName, u64, u64)> {
+    let (plugin, rest) = split_plugin(key.strip_prefix(&[KIND])?.get(8..)?)?;
+    let (due, id) = rest.split_first_chunk::<8>()?;
+    Some((plugin, u64::from_be_bytes(*due), u64::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// Everything that finds a plugin's timers, or says that one waits.
+#[must_use]
+pub fn index_prefixes(bot: BotId, plugin: &PluginName) -> [Vec<u8>; 4] {
+    [0, 1, 2, 3].map(|part| {
+        let mut key = prefix(KIND_INDEX, bot);
+        key.push(part);
+        push_plugin(&mut key, plugin);
+        key
+    })
 }
 
 /// Where a plugin's timer is found by its id; the value is its due time, 8 bytes big-endian.
@@ -134,6 +155,12 @@ pub fn declared_prefix(bot: BotId) -> Vec<u8> {
     key
 }
 
+/// Whose a key is that begins with [`declared_prefix`].
+#[must_use]
+pub fn declared_by(key: &[u8]) -> Option<PluginName> {
+    split_plugin(key.get(10..)?).map(|(plugin, _)| plugin)
+}
+
 /// There while an event of a recurring timer waits to be handled.
 #[must_use]
 pub fn waiting_key(bot: BotId, plugin: &PluginName, id: u64) -> Vec<u8> {
@@ -164,6 +191,6 @@ impl TimerRow {
     pub fn keys(&self, bot: BotId, due: u64, id: u64) -> [Vec<u8>; 3] {
         let mut by_name = name_prefix(bot, &self.plugin, self.owner, &self.conversation, &self.name);
         by_name.extend_from_slice(&id.to_be_bytes());
-        [key(bot, due, id), index_key(bot, &self.plugin, id), by_name]
+        [key(bot, &self.plugin, due, id), index_key(bot, &self.plugin, id), by_name]
     }
 }

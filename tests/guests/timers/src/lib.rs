@@ -1,9 +1,12 @@
-//! `/remind MILLISECONDS TEXT` writes the text when that time is over; `/forget` cancels the last one that was set.
+//! `/remind MILLISECONDS TEXT` writes the text when that time is over; `/forget` cancels the last one that was set. `/flood`
+//! sets as many as it may, each of which does the same.
 
 use botyard_sdk::prelude::*;
 
 #[plugin]
 mod timers {
+    use std::time::SystemTime;
+
     #[command("remind")]
     fn remind(ctx: &mut Ctx) -> Result<(), Error> {
         let (delay, text) = ctx.args().split_once(' ').unwrap_or((ctx.args(), "now"));
@@ -20,6 +23,18 @@ mod timers {
         let cancelled = last.is_some_and(|timer| ctx.cancel(timer));
         ctx.reply(if cancelled { "forgotten" } else { "nothing to forget" });
         Ok(())
+    }
+
+    #[command("flood")]
+    fn flood(ctx: &mut Ctx) {
+        more(ctx);
+        ctx.reply("flooding");
+    }
+
+    #[timer("flood")]
+    fn more(ctx: &mut Ctx) {
+        // Refusals are no reason to stop.
+        while ctx.at("flood", SystemTime::UNIX_EPOCH, "x".repeat(500)).is_ok() {}
     }
 
     #[timer("reminder")]

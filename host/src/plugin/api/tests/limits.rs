@@ -1,8 +1,10 @@
 //! Every limit that a host function keeps: what the plugin is told, and what is counted.
 
 use super::*;
-use crate::plugin::Limit;
 use crate::plugin::bindings::botyard::http::client::{self, Host as _};
+use crate::plugin::bindings::botyard::jobs::jobs;
+use crate::plugin::{JobLimits, Limit};
+use crate::store::rows::counted::Ledger;
 
 /// Answers every call.
 struct Calls;
@@ -121,6 +123,22 @@ async fn run_into(limit: Limit, host: &mut Host) -> Option<String> {
             let trap = kv::Host::get(host, kv::Scope::Plugin, "b".into()).unwrap_err();
             Err(trap.to_string())
         }
+        Limit::Timers => {
+            host.after("a".into(), 5, vec![]).unwrap().unwrap();
+            host.after("b".into(), 5, vec![]).unwrap().unwrap();
+            host.every("c".into(), 5_000, timers::Misfire::Once, timers::Owner::Plugin, vec![]).unwrap().map(drop)
+        }
+        Limit::Queued => {
+            queue(host).unwrap();
+            told(queue(host))
+        }
+        Limit::JobsWaiting => {
+            let options = || jobs::Options { delay_ms: 0, unique_key: None };
+            jobs::Host::enqueue(host, "a".into(), vec![], options()).unwrap().unwrap();
+            let full = jobs::Host::enqueue(host, "a".into(), vec![], options()).unwrap();
+            assert!(matches!(full, Err(jobs::JobError::Full(_))));
+            full.map(drop).map_err(|error| format!("{error:?}"))
+        }
         Limit::Memory | Limit::Cpu | Limit::Time | Limit::BulkPerMinute | Limit::Upload | Limit::Download => {
             unreachable!("kept elsewhere")
         }
@@ -161,6 +179,10 @@ fn every_limit_names_its_line_and_is_counted() {
         (Limit::HttpBytesPerMinute, Limits { http_bytes: 100, http_bytes_per_minute: 150, ..usual.clone() }),
         (Limit::Effects, Limits { effects: small.effects, ..usual.clone() }),
         (Limit::Data, Limits { data: small.data, ..usual.clone() }),
+        // The bench's event is a timer that rang, so another one has its place.
+        (Limit::Timers, Limits { timers: 1, ..usual.clone() }),
+        (Limit::Queued, Limits { queued: 100, ..usual.clone() }),
+        (Limit::JobsWaiting, Limits { jobs: JobLimits { waiting: 1, ..JobLimits::default() }, ..usual.clone() }),
     ] {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -174,7 +196,8 @@ fn every_limit_names_its_line_and_is_counted() {
             })
         });
         let key = limit.key();
-        let place = format!("`limits.{key}` of [plugins.shop] in bot.toml");
+        let section = if limit == Limit::JobsWaiting { "" } else { "limits." };
+        let place = format!("`{section}{key}` of [plugins.shop] in bot.toml");
         assert!(told.as_ref().is_none_or(|told| told.contains(&place)), "{key}: {told:?}");
         let rendered = recorder.handle().render();
         let series = format!("botyard_plugin_limits_total{{plugin=\"shop\",limit=\"{key}\"}} ");
@@ -223,6 +246,92 @@ async fn bytes_that_a_request_did_not_need_are_given_back() {
     }
 }
 
+async fn commit(bench: &Bench, host: Host) {
+    let run = host.run.unwrap();
+    let mut tx = run.tx;
+    run.growth.hold(&mut tx);
+    let held = tx.take_held();
+    drop(bench.store.commit(tx.into_commit()).await.unwrap());
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_request_too_many_for_any_run_is_denied_and_not_put_off() {
+    let bench = Bench::new();
+    let limits = Limits { http_per_minute: 2, ..Limits::default() };
+    for minute in 0..2 {
+        let mut host = bench.limited(limits.clone());
+        for _ in 0..2 {
+            assert!(fetch(&mut host, "GET", 0).await.unwrap_err().contains("Unreachable"), "in minute {minute}");
+        }
+        let denied = fetch(&mut host, "GET", 0).await.unwrap_err();
+        assert!(denied.contains("Denied") && denied.contains("`limits.http_per_minute` of [plugins.shop]"), "{denied}");
+        assert_eq!(host.run.unwrap().short, None, "no waiting would help");
+    }
+}
+
+/// All of a plugin's timers, whatever set them, and a job's payload.
+#[tokio::test]
+async fn timers_are_bounded_and_one_that_rang_makes_room_for_the_next() {
+    let bench = Bench::new();
+    let limits = Limits { timers: 3, stored: 2_000, ..Limits::default() };
+    let set = |host: &mut Host, bytes: usize| host.after("t".into(), 5, vec![0; bytes]).unwrap();
+    let mut first = bench.limited(limits.clone());
+    // The bench's event is a timer that rang.
+    let ids: Vec<_> = (0..4).map(|_| set(&mut first, 10).unwrap()).collect();
+    let refused = set(&mut first, 10).unwrap_err();
+    assert!(refused.contains("`limits.timers` of [plugins.shop] in bot.toml"), "{refused}");
+    // Another run at the same time knows of them.
+    let mut beside = bench.limited(limits.clone());
+    assert!(set(&mut beside, 0).is_ok() && set(&mut beside, 0).is_err());
+    drop(beside);
+    assert!(first.cancel(ids[0]).unwrap() && set(&mut first, 10).is_ok() && set(&mut first, 10).is_err());
+    commit(&bench, first).await;
+    let mut second = bench.limited(limits.clone());
+    assert!(set(&mut second, 0).is_ok() && set(&mut second, 0).is_err(), "as many as there were");
+    assert_eq!(second.cancel_by_name("t".into(), timers::Owner::Conversation).unwrap(), 5);
+    let too_large = set(&mut second, 3_000).unwrap_err();
+    assert!(too_large.contains("`limits.stored`"), "payloads count: {too_large}");
+    let options = jobs::Options { delay_ms: 0, unique_key: None };
+    let too_large = jobs::Host::enqueue(&mut second, "j".into(), vec![0; 3_000], options).unwrap().unwrap_err();
+    assert!(format!("{too_large:?}").contains("`limits.stored`"), "jobs too: {too_large:?}");
+    assert!(set(&mut second, 1_000).is_ok());
+    commit(&bench, second).await;
+    assert_eq!(bench.store.used(Ledger::Timers, BotId(1), &PluginName::new("shop")), 1);
+    let none = Limits { timers: 0, stored: 0, ..limits };
+    let mut free = bench.limited(none);
+    assert!((0..20).all(|_| set(&mut free, 0).is_ok()), "0 lifts the limit");
+}
+
+#[tokio::test]
+async fn who_has_too_much_to_send_is_put_off_until_there_is_room() {
+    let bench = Bench::new();
+    let limits = Limits { queued: 200, ..Limits::default() };
+    let mut first = bench.limited(limits.clone());
+    assert!(queue(&mut first).is_ok() && queue(&mut first).is_ok());
+    let refused = format!("{:?}", queue(&mut first).unwrap_err());
+    assert!(refused.contains("this run alone") && refused.contains("`limits.queued` of [plugins.shop]"), "{refused}");
+    assert_eq!(first.run.as_ref().unwrap().short, None, "it would be the same another time");
+    commit(&bench, first).await;
+    let mut second = bench.limited(limits.clone());
+    let refused = queue(&mut second).unwrap_err();
+    assert!(matches!(&refused, bot_api::CallError::Denied(text) if text.contains("wait to be sent")), "{refused:?}");
+    assert!(matches!(second.run.unwrap().short, Some((Limit::Queued, _))));
+    let rows = bench.store.scan_prefix(&crate::store::rows::outbox::bot_prefix(BotId(1)), 10).unwrap();
+    let ops = rows.into_iter().map(|(key, _)| crate::store::Op::Delete { key: key.to_vec() }).collect();
+    drop(bench.store.commit(crate::store::Commit { ops, ..Default::default() }).await.unwrap());
+    assert!(queue(&mut bench.limited(limits)).is_ok(), "it is sent");
+}
+
+#[tokio::test]
+async fn what_direct_calls_say_and_are_answered_is_held_within_the_data_of_a_run() {
+    let bench = Bench::new();
+    let mut host = bench.limited(Limits { data: 40, ..Limits::default() });
+    assert!(call(&mut host).await.is_ok());
+    let refused = format!("{:?}", call(&mut host).await.unwrap_err());
+    assert!(refused.contains("`limits.data` of [plugins.shop]"), "{refused}");
+}
+
 /// What a run wants to keep is counted against what it lets go of, and against what others want that are not done yet.
 #[tokio::test]
 async fn what_is_stored_is_bounded_for_all_runs_together() {
@@ -232,14 +341,7 @@ async fn what_is_stored_is_bounded_for_all_runs_together() {
     let set = |host: &mut Host, key: &str, bytes: usize| {
         kv::Host::set(host, kv::Scope::Plugin, key.into(), vec![0; bytes], None).unwrap().is_ok()
     };
-    let commit = async |host: Host| {
-        let run = host.run.unwrap();
-        let mut tx = run.tx;
-        run.stored.hold(&mut tx);
-        let held = tx.take_held();
-        bench.store.commit(tx.into_commit()).await.unwrap();
-        drop(held);
-    };
+    let commit = async |host: Host| commit(&bench, host).await;
     let mut first = begin();
     assert!(set(&mut first, "a", 600));
     assert!(!set(&mut first, "b", 600) && set(&mut first, "a", 700) && set(&mut first, "a", 300));

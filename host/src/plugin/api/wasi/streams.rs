@@ -8,6 +8,7 @@ use wasmtime::component::{ComponentType, LinkerInstance, Lower, Resource};
 
 use super::Handle;
 use crate::plugin::api::Host;
+use crate::plugin::api::log::LINE_BYTES;
 use crate::plugin::bindings::botyard::log::log::{Host as _, Level};
 
 /// What can be written at a time without asking again.
@@ -60,7 +61,7 @@ pub(super) fn link(into: &mut LinkerInstance<'_, Host>) -> Result<()> {
 }
 
 impl Host {
-    fn write(&mut self, is_output: bool, mut bytes: &[u8]) -> Result<()> {
+    pub(in crate::plugin::api) fn write(&mut self, is_output: bool, mut bytes: &[u8]) -> Result<()> {
         // A line is never cut, which could cut a secret in two: one that is too long is dropped by the log.
         while self.log_left > 0 && !bytes.is_empty() {
             let most = usize::try_from(self.log_left).unwrap_or(usize::MAX);
@@ -77,9 +78,12 @@ impl Host {
 
     fn end_line(&mut self, is_output: bool) -> Result<()> {
         let line = std::mem::take(self.begun(is_output));
+        let bytes = line.len();
         let line = String::from_utf8_lossy(&line);
         let line = line.trim_end();
         if line.is_empty() {
+            // Nothing is logged, but it was looked at: millions of them take their time.
+            self.charge_log(bytes + LINE_BYTES);
             return Ok(());
         }
         let level = if is_output { Level::Info } else { Level::Warn };
@@ -89,6 +93,9 @@ impl Host {
     /// Logs what was written and not ended, at the end of a run.
     pub(in crate::plugin) fn end_lines(&mut self) {
         for is_output in [true, false] {
+            if self.begun(is_output).is_empty() {
+                continue;
+            }
             self.end_line(is_output).expect("logging does not fail");
         }
     }
