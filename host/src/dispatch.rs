@@ -230,19 +230,27 @@ impl Dispatcher {
         self.context.routes.load_full()
     }
 
-    /// Lets other plugins, or other versions, serve. Events under way end with the ones they began with.
-    pub fn set_routes(&self, routes: Routes) {
-        let key = routes.key();
-        self.context.routes.store(Arc::new(routes));
+    /// Lets other plugins, or other versions, serve. Events under way end with the ones they began with. Answers with the
+    /// plugins whose rest is over, since another version of them, or none, serves from now on.
+    pub fn set_routes(&self, routes: Routes) -> Vec<PluginName> {
+        let (key, routes) = (routes.key(), Arc::new(routes));
+        let before = self.context.routes.swap(routes.clone());
         self.lanes.send_modify(|rule| rule.key = key);
         self.context.timer_set.notify_one();
         // Another version begins anew.
         self.context.jobs_changed.notify_one();
-        let rested = !self.context.end_rests().is_empty();
-        if rested || !self.context.paused.load().is_empty() {
+        let rested = self.context.end_rests(&before, &routes);
+        if !rested.is_empty() || !self.context.paused.load().is_empty() {
             // A paused plugin may be among those that have gone.
             self.context.resumed.notify_one();
         }
+        rested
+    }
+
+    /// Whether the plugin has been given a rest for its failures, and has handled nothing since.
+    #[must_use]
+    pub fn has_rest(&self, plugin: &PluginName) -> bool {
+        self.context.has_rest(plugin)
     }
 
     /// Lets the events of these plugins wait, and no others. What they handle just now they finish.

@@ -328,13 +328,13 @@ impl Live {
             }
         }
         self.trials.retain(|name, _| entries.iter().any(|entry| entry.plugin.name == *name && entry.trial.is_some()));
-        for name in std::mem::take(&mut self.resting).into_keys() {
-            self.parts.readiness.plugin_recovered(&name);
-        }
         let routes = Routes::new(entries);
         // Only the next poll asks for what a new plugin wants; what Telegram has queued before is as it is.
         self.parts.allowed_updates.send_replace(allowed_updates(&self.config, &routes));
-        self.parts.dispatcher.set_routes(routes);
+        for name in self.parts.dispatcher.set_routes(routes) {
+            self.resting.remove(&name);
+            self.parts.readiness.plugin_recovered(&name);
+        }
         self.parts.menu.notify_one();
     }
 

@@ -129,6 +129,18 @@ pub(super) struct Head {
     pub(super) rest: Vec<Member>,
 }
 
+/// Sees to it that no plugin waits for ever for what an event was to tell.
+struct Probe<'a> {
+    context: &'a Context,
+    event: u64,
+}
+
+impl Drop for Probe<'_> {
+    fn drop(&mut self) {
+        self.context.let_go_of_probes(self.event);
+    }
+}
+
 /// An attempt without an error of the store.
 enum Handled {
     Done,
@@ -170,6 +182,7 @@ impl Context {
             (head.rest, head.more) = (album.rest.clone(), true);
         }
         let (_held, told) = self.claims.take(turn, lane, head.number);
+        let _probe = Probe { context: self, event: head.number };
         let handled = AssertUnwindSafe(self.handle(&head, &row, album.as_ref())).catch_unwind();
         let handled = tokio::select! {
             biased;
@@ -207,6 +220,7 @@ impl Context {
         let Ok(row) = InboxRow::decode(&head.value) else { return Ok(Outcome::Done { more: true }) };
         let head = self.with_album(head, &row)?;
         let failure = self.hung(Some(run), event, &row);
+        self.let_go_of_probes(event);
         self.fail(head, row, failure).await
     }
 
@@ -312,7 +326,7 @@ impl Context {
         if report.calls > 0 {
             self.keep_journal(invocation.id, observes, invocation.journal.clone());
         }
-        self.note(version, invocation.id, report.cpu, &report.result);
+        self.note(version, invocation.id, observes, report.cpu, &report.result);
         let told =
             if observes { Err(Box::new(report)) } else { Told::of(version, invocation, report, self.max_attempts) };
         let (report, answered) = match told {

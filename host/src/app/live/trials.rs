@@ -26,6 +26,8 @@ impl Live {
                     tracing::error!(%error, "which plugins are paused can't be read");
                 }
             }
+            // Another version may serve by now.
+            Notice::Rests { plugin, .. } if !self.parts.dispatcher.has_rest(&plugin) => {}
             Notice::Rests { plugin, rest, reason } => {
                 tracing::error!(%plugin, ?rest, reason, "one event after another fails: the plugin's events wait for a while");
                 metrics::counter!("botyard_plugin_rests_total", "plugin" => plugin.to_string()).increment(1);

@@ -53,7 +53,7 @@ impl Context {
             }
         };
         let version = self.routes.load().find(&turn.plugin, &head.conversation, head.attempts);
-        let Some(version) = version.filter(|_| !self.must_wait(&turn.plugin, turn.number)) else { return later() };
+        let Some(version) = version.filter(|_| !self.must_jobs_wait(&turn.plugin)) else { return later() };
         // Others see by it that somebody works on it, and let it be.
         head.begun = true;
         let reads = vec![Read::Value { key: key.clone(), seen: Some(seen) }];
