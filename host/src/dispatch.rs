@@ -29,6 +29,7 @@ mod recover;
 mod rehearse;
 mod routes;
 mod run;
+mod shares;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -36,7 +37,7 @@ mod trace;
 mod trial;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -167,6 +168,8 @@ impl Dispatcher {
         settings: Settings,
     ) -> (Self, Arrivals) {
         let (arrivals, receiver) = mpsc::unbounded_channel();
+        let shares = shares::Shares::new(settings.concurrency.max(1));
+        shares.set_plugins(routes.entries().len());
         let lanes = watch::Sender::new(LaneRule { key: routes.key(), cancel: settings.cancel_command });
         let context = Context {
             store,
@@ -188,6 +191,7 @@ impl Dispatcher {
             played: arc_swap::ArcSwapOption::empty(),
             jobs_changed: Arc::default(),
             claims: claims::Claims::default(),
+            shares,
             patience: album::Patience { quiet: settings.album_quiet, wait: settings.album_wait, since: unix_millis() },
             cancel_reply: settings.cancel_reply,
             stale_button_reply: settings.stale_button_reply,
@@ -234,6 +238,11 @@ impl Dispatcher {
     /// plugins whose rest is over, since another version of them, or none, serves from now on.
     pub fn set_routes(&self, routes: Routes) -> Vec<PluginName> {
         let (key, routes) = (routes.key(), Arc::new(routes));
+        let versions = |routes: &Routes| routes.entries().iter().flat_map(Entry::versions).cloned().collect::<Vec<_>>();
+        // First of all: where one of these meets a state of those that come, it must not make it its own.
+        versions(&self.context.routes.load()).iter().for_each(|plugin| plugin.set_retired(true));
+        versions(&routes).iter().for_each(|plugin| plugin.set_retired(false));
+        self.context.shares.set_plugins(routes.entries().len());
         let before = self.context.routes.swap(routes.clone());
         self.lanes.send_modify(|rule| rule.key = key);
         self.context.timer_set.notify_one();
@@ -339,6 +348,7 @@ impl Dispatcher {
     ) -> Result<(), store::Error> {
         let mut lanes = Lanes::default();
         let mut resting = BinaryHeap::new();
+        let mut crowds = BTreeMap::<PluginName, VecDeque<Turn>>::new();
         let mut announced = Vec::new();
         let mut turns = Turns::default();
         let mut look = tokio::time::interval(LOOK_FOR_HANGING);
@@ -350,7 +360,8 @@ impl Dispatcher {
                 self.begin(turn, &mut turns, running);
             }
             while running.len() - turns.control < self.concurrency {
-                let Some(turn) = lanes.next() else { break };
+                // Whoever has waited for a place first.
+                let Some(turn) = self.next_of_crowd(&mut crowds).or_else(|| lanes.next()) else { break };
                 self.begin(turn, &mut turns, running);
             }
             metrics::gauge!("botyard_lanes").set(lanes.len() as f64);
@@ -368,11 +379,17 @@ impl Dispatcher {
                         next = running.try_join_next();
                         // One that was given up has come back after all.
                         let Some(turn) = turns.ended(number) else { continue };
+                        self.context.shares.release(turn.lane);
                         match outcome? {
                             Outcome::Empty => lanes.finished(turn, false),
                             Outcome::Done { more } => lanes.finished(turn, more),
                             // Forgotten here, so that any number of them can wait; it is found again afterwards.
                             Outcome::Paused => lanes.finished(turn, false),
+                            Outcome::Crowded(plugin) => {
+                                let crowd = crowds.entry(plugin.clone()).or_default();
+                                crowd.push_back(turn);
+                                tell_crowd(&plugin, crowd.len());
+                            }
                             Outcome::Rest(rest) => {
                                 resting.push(Reverse(Resting { until: Instant::now() + rest, turn }));
                             }
@@ -385,6 +402,15 @@ impl Dispatcher {
                                     }
                                     stays
                                 });
+                                for crowd in crowds.values_mut() {
+                                    crowd.retain(|turn| {
+                                        let stays = !freed.contains(&turn.lane);
+                                        if !stays {
+                                            lanes.finished(*turn, true);
+                                        }
+                                        stays
+                                    });
+                                }
                             }
                         }
                     }
@@ -411,6 +437,20 @@ impl Dispatcher {
                 }
             }
         }
+    }
+
+    /// A turn for a plugin that had its share of the places before, and may have another one now; it has it already.
+    fn next_of_crowd(&self, crowds: &mut BTreeMap<PluginName, VecDeque<Turn>>) -> Option<Turn> {
+        let mut found = crowds.iter_mut().filter_map(|(plugin, crowd)| {
+            let turn = crowd.pop_front_if(|turn| self.context.shares.take(turn.lane, plugin))?;
+            Some((plugin.clone(), crowd.len(), turn))
+        });
+        let (plugin, left, turn) = found.next()?;
+        tell_crowd(&plugin, left);
+        if left == 0 {
+            crowds.remove(&plugin);
+        }
+        Some(turn)
     }
 
     fn begin(&self, turn: Turn, turns: &mut Turns, running: &mut JoinSet<Ended>) {
@@ -457,6 +497,10 @@ impl Dispatcher {
         }
         Ok(())
     }
+}
+
+fn tell_crowd(plugin: &PluginName, lanes: usize) {
+    metrics::gauge!("botyard_crowd", "plugin" => plugin.to_string()).set(lanes as f64);
 }
 
 /// Without what `wait_for` hands out, which must not be held while other branches wait.

@@ -50,10 +50,14 @@ enum Lets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ran {
     /// It handled the event; or it only looked on, and did not fail.
-    Well { observing: bool },
+    Well {
+        observing: bool,
+    },
     /// It left the event to others.
     Passed,
-    Failed { observing: bool },
+    Failed {
+        observing: bool,
+    },
 }
 
 /// What follows from a run.

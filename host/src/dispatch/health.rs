@@ -18,7 +18,7 @@ use crate::clock::unix_millis;
 use crate::domain::PluginName;
 use crate::plugin::{Invocation, RunError, RunReport, Verdict};
 use crate::store::rows::inbox::InboxRow;
-use crate::store::rows::paused::{self, PausedRow};
+use crate::store::rows::paused::{self, Crash, PausedRow};
 use crate::store::{self, Commit, Op, Tx};
 
 impl Context {
@@ -55,7 +55,7 @@ impl Context {
             Ok(Verdict::Pass) => (Ended::Well(cpu), Ran::Passed),
             Ok(Verdict::Done) => (Ended::Well(cpu), Ran::Well { observing }),
             // It says nothing of the plugin.
-            Err(RunError::Host(_) | RunError::Short { .. }) => return,
+            Err(RunError::Host(_) | RunError::Short { .. } | RunError::Superseded) => return,
             Err(_) => (Ended::Badly, Ran::Failed { observing }),
         };
         // Nobody listens any more while the host stops.
@@ -178,9 +178,11 @@ impl Context {
         let plugin = &failure.plugin;
         tracing::error!(
             %plugin, version = failure.version, event = head.number, lane = ?head.lane, reason = failure.reason,
-            "a run crashed, and the plugin is paused; `botyard plugin resume` lets it go on"
+            backtrace = failure.backtrace_once(1), "a run crashed, and the plugin is paused; `botyard plugin resume` lets it go on"
         );
-        let value = PausedRow { since: unix_millis() }.encode();
+        let (version, reason) = (failure.version.clone(), failure.reason.clone());
+        let crash = Crash { event: head.number, version, reason, backtrace: failure.backtrace.clone() };
+        let value = PausedRow { since: unix_millis(), crash: Some(crash) }.encode();
         let ops = vec![Op::Put { key: paused::key(self.bot, plugin), value }];
         self.must_commit(Commit { ops, ..Commit::default() }).await?;
         self.paused.rcu(|paused| {

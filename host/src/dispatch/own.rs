@@ -2,7 +2,7 @@
 
 use super::routes::Routes;
 use super::run::{Context, Failure};
-use crate::domain::BotId;
+use crate::domain::{BotId, EventLane};
 use crate::plugin::{self, Invocation};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::StoredEvent;
@@ -15,6 +15,7 @@ impl Context {
     pub(super) async fn run_own(
         &self,
         event: &StoredEvent,
+        lane: EventLane,
         attempts: u32,
         routes: &Routes,
         mut invocation: Invocation,
@@ -33,6 +34,9 @@ impl Context {
         };
         if self.must_wait(name, invocation.id) {
             return Ok(Err(Failure::paused(name)));
+        }
+        if !self.shares.take(lane, name) {
+            return Ok(Err(Failure::crowded(name)));
         }
         invocation.conversation = conversation;
         invocation.listener =

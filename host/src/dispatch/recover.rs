@@ -27,8 +27,8 @@ pub(super) struct Told {
 fn may_recover(version: &Version, error: &RunError) -> bool {
     match error {
         _ if version.is_on_trial() => false,
-        // Neither is a failure of the plugin.
-        RunError::Host(_) | RunError::Short { .. } => false,
+        // None is a failure of the plugin.
+        RunError::Host(_) | RunError::Short { .. } | RunError::Superseded => false,
         RunError::Refused { .. } => version.plugin.manifest.recovers,
         _ => version.plugin.manifest.recovers && version.on_crash != OnCrash::Pause,
     }

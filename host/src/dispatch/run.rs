@@ -28,6 +28,7 @@ use super::record::Recorder;
 use super::recover::Told;
 use super::rehearse::Played;
 use super::routes::{Routes, Version};
+use super::shares::Shares;
 use super::trace::{self, Traces};
 use super::{Notice, age};
 use crate::backoff;
@@ -72,6 +73,7 @@ pub(super) struct Context {
     /// Told of new timers, and of other plugins that serve.
     pub(super) timer_set: Arc<Notify>,
     pub(super) claims: Claims,
+    pub(super) shares: Shares,
     pub(super) patience: Patience,
     /// What a user is told whose conversation was ended, where the plugin has no words for it.
     pub(super) cancel_reply: String,
@@ -97,6 +99,8 @@ pub(super) enum Outcome {
     Done { more: bool },
     /// The event is for a paused plugin, and waits for it as it is.
     Paused,
+    /// The plugin that the event is for has its share of the places: it waits for one.
+    Crowded(PluginName),
     /// To be tried (again) after this time.
     Rest(Duration),
     /// As [`Outcome::Done`], and these other lanes need to rest no longer.
@@ -108,10 +112,12 @@ pub(super) struct Failure {
     pub(super) plugin: PluginName,
     pub(super) version: String,
     pub(super) reason: String,
-    backtrace: String,
+    pub(super) backtrace: String,
     pub(super) retry: bool,
     /// Not a failure of anybody: the plugin is paused.
     paused: bool,
+    /// Nor is it one that the plugin has no place just now.
+    crowded: bool,
     /// The plugin is to be paused for it.
     pauses: bool,
     /// No attempt: what the plugin's runs may use up in a minute is used up, for so long.
@@ -204,6 +210,7 @@ impl Context {
                 tracing::debug!(plugin = %failure.plugin, event = head.number, ?lane, "an event waits for a paused plugin");
                 return Ok(Outcome::Paused);
             }
+            Ok(Ok(Err(failure))) if failure.crowded => return Ok(Outcome::Crowded(failure.plugin)),
             Ok(Ok(Err(failure))) => failure,
             Ok(Err(error)) => return Err(error),
             Err(_) => Failure::of_host("the host panicked; its log says where".to_owned()),
@@ -236,7 +243,7 @@ impl Context {
         row.attempts += 1;
         tracing::warn!(
             plugin = %failure.plugin, version = failure.version, event = head.number, ?lane, attempt = row.attempts,
-            reason = failure.reason, "an event was not handled"
+            reason = failure.reason, backtrace = failure.backtrace_once(row.attempts), "an event was not handled"
         );
         if !failure.retry || row.attempts >= self.max_attempts {
             return self.set_aside(&head, row, failure).await;
@@ -518,8 +525,13 @@ impl Failure {
     /// What no further attempt would change.
     pub(super) fn of_host(reason: String) -> Self {
         let (version, backtrace) = (String::new(), String::new());
-        let (retry, paused, pauses, put_off) = (false, false, false, None);
-        Self { plugin: PluginName::new(""), version, reason, backtrace, retry, paused, pauses, put_off }
+        let (retry, paused, crowded, pauses, put_off) = (false, false, false, false, None);
+        Self { plugin: PluginName::new(""), version, reason, backtrace, retry, paused, crowded, pauses, put_off }
+    }
+
+    /// Where it happened, for the log: with the first attempt, and with no other.
+    pub(super) fn backtrace_once(&self, attempt: u32) -> Option<&str> {
+        (attempt <= 1 && !self.backtrace.is_empty()).then_some(&self.backtrace)
     }
 
     /// Its user has ended it.
@@ -545,26 +557,47 @@ impl Failure {
         Self { plugin: plugin.clone(), retry: true, paused: true, ..Self::of_host("it is paused".to_owned()) }
     }
 
+    /// Nobody has failed: what another version is to be given by now, or nobody, is looked at again.
+    fn superseded(plugin: &PluginName) -> Self {
+        let put_off = Some(Duration::ZERO);
+        Self { put_off, retry: true, ..Self::of_host("others serve by now".to_owned()).of(plugin) }
+    }
+
+    fn of(self, plugin: &PluginName) -> Self {
+        Self { plugin: plugin.clone(), ..self }
+    }
+
+    /// No attempt was made.
+    pub(super) fn crowded(plugin: &PluginName) -> Self {
+        Self { paused: false, crowded: true, ..Self::paused(plugin) }
+    }
+
     pub(super) fn of_plugin(version: &Version, error: RunError) -> Self {
         let plugin = &version.plugin;
         let (retry, pauses) = match &error {
             // What follows is the version's before it to say, or its fault when this one has proven itself.
             _ if version.is_on_trial() => (true, false),
             RunError::Refused { retry, .. } => (*retry, false),
-            RunError::Host(_) | RunError::Short { .. } => (true, false),
+            RunError::Host(_) | RunError::Short { .. } | RunError::Superseded => (true, false),
             _ => (version.on_crash != OnCrash::Skip, version.on_crash == OnCrash::Pause),
         };
         Self {
             plugin: plugin.name.clone(),
             version: plugin.version.to_string(),
             reason: error.with_place(&plugin.name),
-            put_off: if let RunError::Short { wait, .. } = &error { Some(*wait) } else { None },
+            put_off: match &error {
+                RunError::Short { wait, .. } => Some(*wait),
+                // At once, for the version that serves now.
+                RunError::Superseded => Some(Duration::ZERO),
+                _ => None,
+            },
             backtrace: match error {
                 RunError::Trapped { backtrace, .. } | RunError::Panicked { backtrace, .. } => backtrace,
                 _ => String::new(),
             },
             retry,
             paused: false,
+            crowded: false,
             pauses,
         }
     }

@@ -183,6 +183,7 @@ impl Engine {
             habit,
             turns,
             buttons,
+            retired: false.into(),
         }))
     }
 

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use wasmtime::{Store, Trap, WasmBacktrace};
 
 use super::allowance::Queued;
-use super::api::{Host, HostFailed, Run, put_state, read_state, shorten};
+use super::api::{Host, HostFailed, OfAnother, Run, put_state, read_state, shorten};
 use super::bindings::PluginPre;
 use super::bindings::botyard::types::types::{self as wire, State};
 use super::bindings::exports::botyard::plugin::handler as exported;
@@ -151,6 +151,9 @@ pub enum RunError {
         /// When there is some again.
         wait: Duration,
     },
+    /// Its conversation has a state of another version, which serves by now: that one is to be given the event.
+    #[error("another version of the plugin has taken the conversation over meanwhile")]
+    Superseded,
     /// The host could not do its part; not the plugin's fault.
     #[error("the host failed: {0}")]
     Host(String),
@@ -175,7 +178,9 @@ impl RunError {
             Self::OutOfTime(_) | Self::Hung(_) => Some(Limit::Time),
             Self::OutOfMemory(_) => Some(Limit::Memory),
             Self::Short { limit, .. } => Some(*limit),
-            Self::Refused { .. } | Self::Trapped { .. } | Self::Panicked { .. } | Self::Host(_) => None,
+            Self::Refused { .. } | Self::Trapped { .. } | Self::Panicked { .. } | Self::Superseded | Self::Host(_) => {
+                None
+            }
         }
     }
 
@@ -205,6 +210,8 @@ impl Plugin {
         let host = Host::running(Arc::clone(&self.context), Arc::clone(&meter), http, invocation, tx, outbound);
         let (host, result) = match &invocation.event {
             wire::Event::Expired(state) => self.handle_expired(host, invocation, state).await,
+            // Long ones would be made again with every step of their user: they read the state when they ask for it.
+            job @ wire::Event::Job(_) if host.has_own_state() => self.handle(host, invocation, job.clone()).await,
             event => match self.migrate_state(host, invocation.on_trial).await {
                 (host, Ok(())) => self.handle(host, invocation, event.clone()).await,
                 (host, Err(error)) => (host, Err(error)),
@@ -251,6 +258,9 @@ impl Plugin {
         let version = self.context.state_version;
         if state.version == version {
             return self.handle(host, invocation, invocation.event.clone()).await;
+        }
+        if self.is_retired() {
+            return (host, Err(RunError::Superseded));
         }
         let run = host.run.as_mut().expect("a host that was made for a run has one");
         match take_before(run, &self.name, version) {
@@ -330,6 +340,7 @@ impl Plugin {
         let row = match read_state(run, &self.name, &conversation) {
             Ok(None) => return (host, Ok(())),
             Ok(Some(Ok(row))) if row.version == version => return (host, Ok(())),
+            Ok(Some(_)) if self.is_retired() => return (host, Err(RunError::Superseded)),
             Ok(Some(Ok(row))) => row,
             Ok(Some(Err(error))) => return set_aside(host, &error.to_string()),
             Err(error) => return (host, Err(RunError::Host(error.to_string()))),
@@ -532,6 +543,9 @@ fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
     let limits = host.budget;
     if error.is::<Exhausted>() {
         return RunError::OutOfCpu(limits.cpu);
+    }
+    if error.is::<OfAnother>() {
+        return RunError::Superseded;
     }
     if let Some(failed) = error.downcast_ref::<HostFailed>() {
         return RunError::Host(failed.to_string());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -74,6 +74,8 @@ pub struct Plugin {
     pub(super) habit: Habit,
     pub(super) turns: Turns,
     pub(super) buttons: Buttons,
+    /// It serves no more.
+    pub(super) retired: AtomicBool,
 }
 
 /// How many runs ended well, and the processor time that they took, in nanoseconds.
@@ -116,6 +118,16 @@ impl Plugin {
     #[must_use]
     pub fn translate(&self, locale: &str, key: &str, args: &[(String, Value)]) -> Option<String> {
         self.context.catalogs.translate(locale, key, args, Markup::Plain)
+    }
+
+    /// Whether others serve in its place: what of it is still under way finds states of theirs then, and must leave them
+    /// as they are.
+    pub fn set_retired(&self, retired: bool) {
+        self.retired.store(retired, Relaxed);
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.load(Relaxed)
     }
 
     /// The buttons of its keyboards.

@@ -164,6 +164,17 @@ async fn a_crash_does_what_the_entry_says() {
     simulator.user_says(ALICE, ALICE, "/panic now").expect("a chat");
     host.wait_until("paused", |host| state(host, "pauses").0 == "paused");
     assert_eq!(ask(&simulator, BOTIR, "hello").await, "hello", "other chats go on");
+    let list = json(&host, &["plugin", "list"]);
+    let paused =
+        list.as_array().expect("a list").iter().find(|plugin| plugin["name"] == "pauses").expect("it is there");
+    let says = |key: &str, what: &str| paused[key].as_str().is_some_and(|text| text.contains(what));
+    assert!(says("reason", "panicked at") && says("backtrace", "panics"), "{paused}");
+    let (_, report) = host.get("/readyz").expect("it answers");
+    assert!(report.contains("a run crashed, and it is paused"), "{report}");
+    let log = host.log();
+    let line =
+        log.lines().find(|line| line.contains("a run crashed, and the plugin is paused")).expect("it is told of");
+    assert!(line.contains("backtrace="), "{line}");
     host.stop();
     assert!(dead_letters(&host).is_empty(), "the event waits");
 }

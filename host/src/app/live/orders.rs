@@ -10,6 +10,7 @@ use crate::config::redaction::redact;
 use crate::domain::PluginName;
 use crate::intake::SetNow;
 use crate::operate::{self, Operator};
+use crate::store::rows::paused::PausedRow;
 
 /// Lets those plugins wait, and only those, that the store says are paused.
 pub(in crate::app) fn apply_pauses(parts: &Parts, operator: &Operator) -> Result<(), operate::Error> {
@@ -17,9 +18,16 @@ pub(in crate::app) fn apply_pauses(parts: &Parts, operator: &Operator) -> Result
     for name in paused.keys() {
         tracing::warn!(plugin = %name, "the plugin is paused: its events wait; `botyard plugin resume` ends that");
     }
-    parts.readiness.plugins_paused(paused.keys().cloned());
+    parts.readiness.plugins_paused(paused.iter().map(|(name, row)| (name.clone(), why_paused(row))));
     parts.dispatcher.set_paused(paused.into_keys().collect());
     Ok(())
+}
+
+fn why_paused(row: &PausedRow) -> String {
+    match &row.crash {
+        Some(crash) => format!("a run crashed, and it is paused: its events wait; {}", crash.reason),
+        None => "an operator has paused it: its events wait".to_owned(),
+    }
 }
 
 impl Live {
@@ -177,7 +185,7 @@ impl Live {
         }
     }
 
-    fn status(&self, name: &PluginName, paused: &BTreeMap<PluginName, u64>) -> PluginStatus {
+    fn status(&self, name: &PluginName, paused: &BTreeMap<PluginName, PausedRow>) -> PluginStatus {
         let routes = self.parts.dispatcher.routes();
         let entry = routes.entries().iter().find(|entry| entry.plugin.name == *name);
         let failure = self.failures.get(name);
@@ -186,12 +194,14 @@ impl Live {
         let (state, since) = match (entry, paused.get(name), failure, resting) {
             (None, ..) if self.disabled.contains(name) => (PluginState::Disabled, 0),
             (None, _, failure, _) => (PluginState::Failed, failure.map_or(0, |(since, _)| *since)),
-            (Some(_), Some(since), ..) => (PluginState::Paused, *since),
+            (Some(_), Some(row), ..) => (PluginState::Paused, row.since),
             (Some(_), None, _, Some((since, _))) => (PluginState::Resting, *since),
             (Some(_), None, Some((since, _)), None) => (PluginState::Stale, *since),
             (Some(entry), None, None, None) if entry.trial.is_some() => (PluginState::Trial, serving_since),
             (Some(_), None, None, None) => (PluginState::Serving, serving_since),
         };
+        let crash = paused.get(name).and_then(|row| row.crash.as_ref());
+        let reason = crash.map(|crash| &crash.reason).or(failure.or(resting).map(|(_, reason)| reason));
         PluginStatus {
             name: name.to_string(),
             version: entry.map(|entry| entry.newest().version.to_string()).unwrap_or_default(),
@@ -200,7 +210,8 @@ impl Live {
             priority: entry.map_or(0, |entry| entry.priority),
             state,
             since,
-            reason: failure.or(resting).map(|(_, reason)| redact(reason).into_owned()),
+            reason: reason.map(|reason| redact(reason).into_owned()),
+            backtrace: crash.map(|crash| redact(&crash.backtrace).into_owned()).filter(|text| !text.is_empty()),
             stored: self.parts.store.kept(self.operator.bot(), name),
             limits: self.config.plugins.get(name).map_or_else(BTreeMap::new, |plugin| {
                 plugin.limits.shown().into_iter().map(|(key, limit)| (key.to_owned(), limit)).collect()
