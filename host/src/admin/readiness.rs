@@ -22,6 +22,7 @@ struct State {
     intake: Status,
     plugin_failures: BTreeMap<PluginName, String>,
     stale_plugins: BTreeMap<PluginName, String>,
+    wrong_texts: BTreeMap<PluginName, String>,
     paused_plugins: BTreeMap<PluginName, String>,
     resting_plugins: BTreeMap<PluginName, String>,
     /// How many jobs wait where no more may.
@@ -79,6 +80,15 @@ impl Readiness {
     /// The plugin serves, but not in its newest version: that one could not be loaded. The bot stays ready.
     pub fn plugin_stale(&self, name: &PluginName, reason: impl Into<String>) {
         self.lock().stale_plugins.insert(name.clone(), reason.into());
+    }
+
+    /// The operator's texts for the plugin can't be used, or can. The bot stays ready.
+    pub fn plugin_texts(&self, name: &PluginName, problem: Option<String>) {
+        let wrong = &mut self.lock().wrong_texts;
+        match problem {
+            Some(problem) => wrong.insert(name.clone(), problem),
+            None => wrong.remove(name),
+        };
     }
 
     /// These plugins are paused, for these reasons, and no others. The bot stays ready.
@@ -152,6 +162,7 @@ impl Readiness {
         let of_plugin = |(name, why): (&PluginName, &String)| reason(&format!("plugins.{name}"), why);
         reasons.extend(state.plugin_failures.iter().map(of_plugin));
         let mut notes: Vec<Reason> = state.stale_plugins.iter().map(of_plugin).collect();
+        notes.extend(state.wrong_texts.iter().map(of_plugin));
         notes.extend(state.paused_plugins.iter().map(of_plugin));
         notes.extend(state.resting_plugins.iter().map(|(name, why)| {
             reason(&format!("plugins.{name}"), &format!("it fails one event after another, and rests: {why}"))

@@ -4,6 +4,7 @@
 //! with what the store remembers. Where the file of the version before is lost, the new one serves at once, and the log
 //! says so.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -80,6 +81,16 @@ impl Versions {
         name: &PluginName,
         entry: &config::Plugin,
     ) -> anyhow::Result<Loaded> {
+        loop {
+            match self.load_once(config, name, entry).await {
+                // An operator, or the end of a trial, was quicker.
+                Err(error) if error.is::<shelf::Changed>() => {}
+                loaded => return loaded,
+            }
+        }
+    }
+
+    async fn load_once(&self, config: &Config, name: &PluginName, entry: &config::Plugin) -> anyhow::Result<Loaded> {
         let wasm = self.loader.read(&entry.path).await?;
         let found = crate::plugin::Version::of(&wasm);
         let mut row = self.shelf.row(name)?;
@@ -116,7 +127,7 @@ impl Versions {
             row.rejected.retain(|rejected| rejected.version != found.as_str());
             self.shelf.keep(name, found.as_str(), wasm).await;
             if row != old {
-                self.shelf.write(name, &row).await?;
+                self.shelf.write(name, &old, &row).await?;
             }
             return Ok(Loaded { entry: serving(plugin, entry), refused: None });
         };
@@ -126,9 +137,10 @@ impl Versions {
         // A keyboard of the one on trial may be answered by the other, also after a rollback.
         self.learn_buttons(&before).await?;
         self.learn_buttons(&plugin).await?;
+        let old = row.clone();
         row.trial = Some(found.to_string());
         self.shelf.keep(name, found.as_str(), wasm).await;
-        self.shelf.write(name, &row).await?;
+        self.shelf.write(name, &old, &row).await?;
         let trial = Some(Arc::new(Trial::new(plugin, &before, entry.canary)));
         Ok(Loaded { entry: Entry { trial, ..serving(before, entry) }, refused: None })
     }
@@ -219,27 +231,22 @@ impl Versions {
 
     /// The version on trial has done well: it serves.
     pub(super) async fn promote(&self, plugin: &Plugin) -> anyhow::Result<()> {
-        let mut row = self.shelf.row(&plugin.name)?;
-        shelf::serves(&mut row, plugin.version.as_str(), &plugin.manifest.version);
-        self.shelf.write(&plugin.name, &row).await?;
+        let serves = |row: &mut _| shelf::serves(row, plugin.version.as_str(), &plugin.manifest.version);
+        self.shelf.change(&plugin.name, serves).await?;
         self.forget_states_before(&plugin.name).await
     }
 
     /// The version must not serve again by itself.
     pub(super) async fn reject(&self, name: &PluginName, version: &str, reason: &str) -> anyhow::Result<()> {
-        let mut row = self.shelf.row(name)?;
-        shelf::reject(&mut row, version, reason);
-        self.shelf.write(name, &row).await
+        self.shelf.change(name, |row| shelf::reject(row, version, reason)).await
     }
 
     /// Forgets that a version was rolled back.
     pub(super) async fn pardon(&self, name: &PluginName) -> anyhow::Result<()> {
-        let mut row = self.shelf.row(name)?;
-        if row.rejected.is_empty() {
+        if self.shelf.row(name)?.rejected.is_empty() {
             return Ok(());
         }
-        row.rejected.clear();
-        self.shelf.write(name, &row).await
+        self.shelf.change(name, |row| row.rejected.clear()).await
     }
 
     /// Goes back to a version that has served: the one that is named, else the last before the newest. Answers with the
@@ -254,7 +261,7 @@ impl Versions {
         entry: &config::Plugin,
         to: Option<&str>,
     ) -> anyhow::Result<Entry> {
-        let mut row = self.shelf.row(name)?;
+        let row = self.shelf.row(name)?;
         let newest = row.trial.clone().unwrap_or_else(|| row.serving.clone());
         let others = || row.good.iter().rev().map(|past| past.version.clone()).filter(|version| *version != newest);
         let target = match to {
@@ -270,9 +277,16 @@ impl Versions {
             });
         };
         let plugin = self.make(config, name, entry, self.shelf.read(name, &target).await?).await?;
-        shelf::reject(&mut row, &newest, "an operator went back to another version");
-        shelf::serves(&mut row, &target, &plugin.manifest.version);
-        self.shelf.write(name, &row).await?;
+        // Also one that is being loaded just now must not serve by itself.
+        let saved = self.loader.read(&entry.path).await.ok().map(|wasm| plugin::Version::of(&wasm).to_string());
+        let sent_back: BTreeSet<_> = saved.into_iter().chain([newest]).filter(|version| *version != target).collect();
+        let goes_back = |row: &mut _| {
+            for version in &sent_back {
+                shelf::reject(row, version, "an operator went back to another version");
+            }
+            shelf::serves(row, &target, &plugin.manifest.version);
+        };
+        self.shelf.change(name, goes_back).await?;
         Ok(serving(plugin, entry))
     }
 
@@ -281,8 +295,17 @@ impl Versions {
     }
 
     pub(super) async fn set_disabled(&self, name: &PluginName, disabled: bool) -> anyhow::Result<()> {
-        let row = self.shelf.row(name)?;
-        self.shelf.write(name, &crate::store::rows::version::VersionRow { disabled, ..row }).await
+        self.shelf.change(name, |row| row.disabled = disabled).await
+    }
+
+    /// Has a version read the operator's texts again.
+    ///
+    /// # Errors
+    /// When they can't be used; then those before stay.
+    pub(super) async fn read_texts(&self, plugin: &Arc<Plugin>) -> anyhow::Result<()> {
+        let reading = plugin.clone();
+        tokio::task::spawn_blocking(move || reading.read_texts()).await??;
+        self.learn_buttons(plugin).await
     }
 
     /// What is kept of the plugin's versions.
