@@ -17,6 +17,7 @@ mod control;
 mod effects;
 mod expiry;
 mod explain;
+mod failure;
 mod health;
 mod hot;
 mod jobs;

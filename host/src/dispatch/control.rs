@@ -15,8 +15,9 @@
 use std::time::Duration;
 
 use super::claims::{Run, Why};
+use super::failure::Failure;
 use super::routes::{Entry, Facts};
-use super::run::{Context, Failure, Head, Outcome, conversation};
+use super::run::{Context, Head, Outcome, conversation};
 use crate::clock::unix_millis;
 use crate::domain::{Conversation, EventLane, Part, PluginName, UpdateView};
 use crate::store::rows::fsm::{self, StateRow};

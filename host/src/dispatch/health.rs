@@ -10,8 +10,9 @@ use super::Notice;
 use super::age;
 use super::breaker::{Breaker, Follows, Ran};
 use super::claims::Run;
+use super::failure::Failure;
 use super::routes::{Routes, Version};
-use super::run::{Context, Failure, Head, Outcome, millis};
+use super::run::{Context, Head, Outcome, millis};
 use super::trial::Ended;
 use crate::backoff;
 use crate::clock::unix_millis;
@@ -143,7 +144,7 @@ impl Context {
     /// one is.
     pub(super) fn let_go_of_probes(&self, event: u64) {
         let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
-        if breakers.values_mut().fold(false, |any, breaker| breaker.let_go(event) || any) {
+        if breakers.values_mut().filter_map(|breaker| breaker.let_go(event).then_some(())).count() > 0 {
             self.resumed.notify_one();
         }
     }

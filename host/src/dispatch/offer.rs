@@ -7,8 +7,9 @@ use std::borrow::Cow;
 
 use super::album::Album;
 use super::buttons::{Press, UNWANTED};
+use super::failure::Failure;
 use super::routes::{Candidate, Facts, Version};
-use super::run::{Context, Failure, Head, conversation, seed, take_event};
+use super::run::{Context, Head, conversation, seed, take_event};
 use crate::domain::{Conversation, UpdateView};
 use crate::plugin::{self, Invocation, Journal, Plugin, Verdict};
 use crate::store::rows::fsm::{self, StateRow};

@@ -1,7 +1,8 @@
 //! Events that the host itself has made for one plugin: a timer that rang, a state that has ended.
 
+use super::failure::Failure;
 use super::routes::Routes;
-use super::run::{Context, Failure};
+use super::run::Context;
 use crate::domain::{BotId, EventLane};
 use crate::plugin::{self, Invocation};
 use crate::store::rows::fsm::{self, StateRow};

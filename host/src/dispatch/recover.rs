@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
+use super::failure::Failure;
 use super::routes::Version;
-use super::run::Failure;
 use crate::config::OnCrash;
 use crate::plugin::{self, Invocation, RunError, RunReport, Verdict};
 use crate::store::Tx;

@@ -5,9 +5,10 @@
 use std::sync::{Arc, PoisonError};
 
 use super::Dispatcher;
+use super::failure::Failure;
 use super::note::Note;
 use super::offer::Offered;
-use super::run::{Context, Failure, Head, seed};
+use super::run::{Context, Head, seed};
 use crate::domain::EventLane;
 use crate::plugin::{self, Asked, Invocation, Journal};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};

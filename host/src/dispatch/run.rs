@@ -21,6 +21,7 @@ use super::album::{Album, Member, Patience};
 use super::breaker::Breaker;
 use super::claims::{Claims, Run, Why};
 use super::expiry as expiry_task;
+use super::failure::Failure;
 use super::hot::HotKeys;
 use super::offer::Offered;
 use super::own;
@@ -33,9 +34,8 @@ use super::trace::{self, Traces};
 use super::{Notice, age};
 use crate::backoff;
 use crate::clock::unix_millis;
-use crate::config::OnCrash;
 use crate::domain::{BotId, Conversation, EventLane, PluginName, UpdateView};
-use crate::plugin::{Invocation, Journal, Outbound, Plugin, Queued, RunError, Verdict};
+use crate::plugin::{Invocation, Journal, Outbound, Plugin, Queued, Verdict};
 use crate::sender::{Sender, is_chat_action};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -105,23 +105,6 @@ pub(super) enum Outcome {
     Rest(Duration),
     /// As [`Outcome::Done`], and these other lanes need to rest no longer.
     Freed { more: bool, lanes: Vec<EventLane> },
-}
-
-/// Why an event was not handled this time.
-pub(super) struct Failure {
-    pub(super) plugin: PluginName,
-    pub(super) version: String,
-    pub(super) reason: String,
-    pub(super) backtrace: String,
-    pub(super) retry: bool,
-    /// Not a failure of anybody: the plugin is paused.
-    paused: bool,
-    /// Nor is it one that the plugin has no place just now.
-    crowded: bool,
-    /// The plugin is to be paused for it.
-    pauses: bool,
-    /// No attempt: what the plugin's runs may use up in a minute is used up, for so long.
-    put_off: Option<Duration>,
 }
 
 /// The first event of a lane.
@@ -518,88 +501,6 @@ impl Context {
         let mut journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
         journals.remove(&(event, false));
         journals.remove(&(event, true));
-    }
-}
-
-impl Failure {
-    /// What no further attempt would change.
-    pub(super) fn of_host(reason: String) -> Self {
-        let (version, backtrace) = (String::new(), String::new());
-        let (retry, paused, crowded, pauses, put_off) = (false, false, false, false, None);
-        Self { plugin: PluginName::new(""), version, reason, backtrace, retry, paused, crowded, pauses, put_off }
-    }
-
-    /// Where it happened, for the log: with the first attempt, and with no other.
-    pub(super) fn backtrace_once(&self, attempt: u32) -> Option<&str> {
-        (attempt <= 1 && !self.backtrace.is_empty()).then_some(&self.backtrace)
-    }
-
-    /// Its user has ended it.
-    pub(super) fn cancelled(run: Option<Run>) -> Self {
-        Self::of_run(run, "its user has ended the conversation while it was handled")
-    }
-
-    /// Of a version that does not serve any more.
-    pub(super) fn hung(run: Option<Run>) -> Self {
-        Self { retry: true, ..Self::of_run(run, "it hung far beyond `limits.time`, and the watchdog has ended it") }
-    }
-
-    fn of_run(run: Option<Run>, reason: &str) -> Self {
-        let failure = Self::of_host(reason.to_owned());
-        match run {
-            Some(Run { plugin, version, .. }) => Self { plugin, version, ..failure },
-            None => failure,
-        }
-    }
-
-    /// No attempt was made.
-    pub(super) fn paused(plugin: &PluginName) -> Self {
-        Self { plugin: plugin.clone(), retry: true, paused: true, ..Self::of_host("it is paused".to_owned()) }
-    }
-
-    /// Nobody has failed: what another version is to be given by now, or nobody, is looked at again.
-    fn superseded(plugin: &PluginName) -> Self {
-        let put_off = Some(Duration::ZERO);
-        Self { put_off, retry: true, ..Self::of_host("others serve by now".to_owned()).of(plugin) }
-    }
-
-    fn of(self, plugin: &PluginName) -> Self {
-        Self { plugin: plugin.clone(), ..self }
-    }
-
-    /// No attempt was made.
-    pub(super) fn crowded(plugin: &PluginName) -> Self {
-        Self { paused: false, crowded: true, ..Self::paused(plugin) }
-    }
-
-    pub(super) fn of_plugin(version: &Version, error: RunError) -> Self {
-        let plugin = &version.plugin;
-        let (retry, pauses) = match &error {
-            // What follows is the version's before it to say, or its fault when this one has proven itself.
-            _ if version.is_on_trial() => (true, false),
-            RunError::Refused { retry, .. } => (*retry, false),
-            RunError::Host(_) | RunError::Short { .. } | RunError::Superseded => (true, false),
-            _ => (version.on_crash != OnCrash::Skip, version.on_crash == OnCrash::Pause),
-        };
-        Self {
-            plugin: plugin.name.clone(),
-            version: plugin.version.to_string(),
-            reason: error.with_place(&plugin.name),
-            put_off: match &error {
-                RunError::Short { wait, .. } => Some(*wait),
-                // At once, for the version that serves now.
-                RunError::Superseded => Some(Duration::ZERO),
-                _ => None,
-            },
-            backtrace: match error {
-                RunError::Trapped { backtrace, .. } | RunError::Panicked { backtrace, .. } => backtrace,
-                _ => String::new(),
-            },
-            retry,
-            paused: false,
-            crowded: false,
-            pauses,
-        }
     }
 }
 

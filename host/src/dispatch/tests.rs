@@ -2,11 +2,11 @@
 
 use futures_util::FutureExt;
 
-use super::run::Failure;
+use super::failure::Failure;
 use super::*;
 use crate::chats::Chats;
 use crate::config::OnCrash;
-use crate::domain::{ChatId, Conversation, KeyStrategy};
+use crate::domain::{ChatId, Conversation, KeyStrategy, Lane};
 use crate::plugin::{Engine, EngineSettings, HttpClient, Plugin, RunError, Verdict, keyed, keyed_as};
 use crate::sender::SendSettings;
 use crate::store::rows::inbox::{InboxRow, StoredEvent};
@@ -173,6 +173,25 @@ async fn when_the_event_that_was_to_tell_is_gone_another_one_is_looked_at() {
 }
 
 #[tokio::test]
+async fn a_turn_that_ends_lets_go_of_what_it_was_to_tell() {
+    let bench = Bench::new();
+    let plugin = keyed(&bench.engine, "chat");
+    bench.serve(&plugin, None);
+    let (context, lane) = (&bench.dispatcher.context, EventLane::whole(Lane::Chat(ChatId(7))));
+    let update = br#"{"update_id":1,"message":{"message_id":1,"date":1,"chat":{"id":7,"type":"private"},"text":"hi"}}"#;
+    let value = InboxRow::new(StoredEvent::Update(update.to_vec()), unix_millis()).encode();
+    let ops = vec![store::Op::Put { key: inbox::key(BOT, lane, 5), value }];
+    context.must_commit(store::Commit { ops, ..Default::default() }).await.unwrap();
+    tokio::time::pause();
+    bench.tire(&plugin);
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert!(bench.is_resumed());
+    assert!(!context.must_wait(&plugin.name, 5) && context.must_wait(&plugin.name, 6));
+    context.turn(1, lane).await.unwrap();
+    assert!(bench.is_resumed() && !context.must_wait(&plugin.name, 6));
+}
+
+#[tokio::test]
 async fn a_rest_outlasts_the_changes_of_other_plugins_and_ends_with_its_own() {
     let bench = Bench::new();
     let (shop, other) = (keyed(&bench.engine, "chat"), PluginName::new("other"));
@@ -185,8 +204,8 @@ async fn a_rest_outlasts_the_changes_of_other_plugins_and_ends_with_its_own() {
     assert_eq!(serve(&[&shop, &second]), []);
     assert_eq!(serve(&[&shop]), []);
     assert!(bench.dispatcher.context.must_wait(&shop.name, 1));
-    assert_eq!(serve(&[&keyed(&bench.engine, "topic")]), [shop.name.clone()]);
+    assert_eq!(serve(&[&keyed(&bench.engine, "topic")]), std::slice::from_ref(&shop.name));
     assert!(!bench.dispatcher.context.must_wait(&shop.name, 1));
     bench.tire(&shop);
-    assert_eq!(serve(&[&second]), [shop.name.clone()]);
+    assert_eq!(serve(&[&second]), std::slice::from_ref(&shop.name));
 }

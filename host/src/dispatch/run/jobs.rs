@@ -12,11 +12,12 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use super::super::claims::{Run, SLACK};
+use super::super::failure::Failure;
 use super::super::jobs::Turn;
 use super::super::recover::Told;
 use super::super::routes::Version;
 use super::super::trace;
-use super::{Context, Failure, Head, millis, seed};
+use super::{Context, Head, millis, seed};
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::plugin::{self, Invocation, RunReport, Verdict};
