@@ -52,7 +52,7 @@ mod versioned {
     fn count(ctx: &mut Ctx<Steps>) -> Result<(), Error> {
         let (when, time): (String, u64) = ctx.payload()?;
         if when == "early" {
-            let _ = ctx.state();
+            assert!(!ctx.state().name().is_empty());
         }
         ctx.sleep(Duration::from_millis(time));
         let Steps::Walking { steps, .. } = ctx.state() else { return Err(Error::permanent("it has no state")) };
