@@ -18,6 +18,7 @@ mod dead;
 mod effects;
 mod expiry;
 mod explain;
+mod failure;
 mod health;
 mod hot;
 mod jobs;
@@ -33,6 +34,7 @@ mod recover;
 mod rehearse;
 mod routes;
 mod run;
+mod shares;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -40,7 +42,7 @@ mod trace;
 mod trial;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -175,6 +177,8 @@ impl Dispatcher {
         settings: Settings,
     ) -> (Self, Arrivals) {
         let (arrivals, receiver) = mpsc::unbounded_channel();
+        let shares = shares::Shares::new(settings.concurrency.max(1));
+        shares.set_plugins(routes.entries().len());
         let lanes = watch::Sender::new(LaneRule { key: routes.key(), cancel: settings.cancel_command });
         let context = Context {
             store,
@@ -198,6 +202,7 @@ impl Dispatcher {
             dead_letters: settings.dead,
             dead_added: Arc::default(),
             claims: claims::Claims::default(),
+            shares,
             patience: album::Patience { quiet: settings.album_quiet, wait: settings.album_wait, since: unix_millis() },
             cancel_reply: settings.cancel_reply,
             stale_button_reply: settings.stale_button_reply,
@@ -240,19 +245,32 @@ impl Dispatcher {
         self.context.routes.load_full()
     }
 
-    /// Lets other plugins, or other versions, serve. Events under way end with the ones they began with.
-    pub fn set_routes(&self, routes: Routes) {
-        let key = routes.key();
-        self.context.routes.store(Arc::new(routes));
+    /// Lets other plugins, or other versions, serve. Events under way end with the ones they began with. Answers with the
+    /// plugins whose rest is over, since another version of them, or none, serves from now on.
+    pub fn set_routes(&self, routes: Routes) -> Vec<PluginName> {
+        let (key, routes) = (routes.key(), Arc::new(routes));
+        let versions = |routes: &Routes| routes.entries().iter().flat_map(Entry::versions).cloned().collect::<Vec<_>>();
+        // First of all: where one of these meets a state of those that come, it must not make it its own.
+        versions(&self.context.routes.load()).iter().for_each(|plugin| plugin.set_retired(true));
+        versions(&routes).iter().for_each(|plugin| plugin.set_retired(false));
+        self.context.shares.set_plugins(routes.entries().len());
+        let before = self.context.routes.swap(routes.clone());
         self.lanes.send_modify(|rule| rule.key = key);
         self.context.timer_set.notify_one();
         // Another version begins anew.
         self.context.jobs_changed.notify_one();
-        let rested = !self.context.end_rests().is_empty();
-        if rested || !self.context.paused.load().is_empty() {
+        let rested = self.context.end_rests(&before, &routes);
+        if !rested.is_empty() || !self.context.paused.load().is_empty() {
             // A paused plugin may be among those that have gone.
             self.context.resumed.notify_one();
         }
+        rested
+    }
+
+    /// Whether the plugin has been given a rest for its failures, and has handled nothing since.
+    #[must_use]
+    pub fn has_rest(&self, plugin: &PluginName) -> bool {
+        self.context.has_rest(plugin)
     }
 
     /// Lets the events of these plugins wait, and no others. What they handle just now they finish.
@@ -349,6 +367,7 @@ impl Dispatcher {
     ) -> Result<(), store::Error> {
         let mut lanes = Lanes::default();
         let mut resting = BinaryHeap::new();
+        let mut crowds = BTreeMap::<PluginName, VecDeque<Turn>>::new();
         let mut announced = Vec::new();
         let mut turns = Turns::default();
         let mut look = tokio::time::interval(LOOK_FOR_HANGING);
@@ -360,7 +379,8 @@ impl Dispatcher {
                 self.begin(turn, &mut turns, running);
             }
             while running.len() - turns.control < self.concurrency {
-                let Some(turn) = lanes.next() else { break };
+                // Whoever has waited for a place first.
+                let Some(turn) = self.next_of_crowd(&mut crowds).or_else(|| lanes.next()) else { break };
                 self.begin(turn, &mut turns, running);
             }
             metrics::gauge!("botyard_lanes").set(lanes.len() as f64);
@@ -378,11 +398,17 @@ impl Dispatcher {
                         next = running.try_join_next();
                         // One that was given up has come back after all.
                         let Some(turn) = turns.ended(number) else { continue };
+                        self.context.shares.release(turn.lane);
                         match outcome? {
                             Outcome::Empty => lanes.finished(turn, false),
                             Outcome::Done { more } => lanes.finished(turn, more),
                             // Forgotten here, so that any number of them can wait; it is found again afterwards.
                             Outcome::Paused => lanes.finished(turn, false),
+                            Outcome::Crowded(plugin) => {
+                                let crowd = crowds.entry(plugin.clone()).or_default();
+                                crowd.push_back(turn);
+                                tell_crowd(&plugin, crowd.len());
+                            }
                             Outcome::Rest(rest) => {
                                 resting.push(Reverse(Resting { until: Instant::now() + rest, turn }));
                             }
@@ -395,6 +421,15 @@ impl Dispatcher {
                                     }
                                     stays
                                 });
+                                for crowd in crowds.values_mut() {
+                                    crowd.retain(|turn| {
+                                        let stays = !freed.contains(&turn.lane);
+                                        if !stays {
+                                            lanes.finished(*turn, true);
+                                        }
+                                        stays
+                                    });
+                                }
                             }
                         }
                     }
@@ -421,6 +456,20 @@ impl Dispatcher {
                 }
             }
         }
+    }
+
+    /// A turn for a plugin that had its share of the places before, and may have another one now; it has it already.
+    fn next_of_crowd(&self, crowds: &mut BTreeMap<PluginName, VecDeque<Turn>>) -> Option<Turn> {
+        let mut found = crowds.iter_mut().filter_map(|(plugin, crowd)| {
+            let turn = crowd.pop_front_if(|turn| self.context.shares.take(turn.lane, plugin))?;
+            Some((plugin.clone(), crowd.len(), turn))
+        });
+        let (plugin, left, turn) = found.next()?;
+        tell_crowd(&plugin, left);
+        if left == 0 {
+            crowds.remove(&plugin);
+        }
+        Some(turn)
     }
 
     fn begin(&self, turn: Turn, turns: &mut Turns, running: &mut JoinSet<Ended>) {
@@ -467,6 +516,10 @@ impl Dispatcher {
         }
         Ok(())
     }
+}
+
+fn tell_crowd(plugin: &PluginName, lanes: usize) {
+    metrics::gauge!("botyard_crowd", "plugin" => plugin.to_string()).set(lanes as f64);
 }
 
 /// Without what `wait_for` hands out, which must not be held while other branches wait.

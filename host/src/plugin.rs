@@ -54,7 +54,7 @@ pub use rights::Rights;
 pub use run::{Invocation, RunError, RunReport, Standing, Tried, Verdict};
 pub use tape::{Answer, Asked, Content, Tape};
 #[cfg(test)]
-pub(crate) use tests::keyed;
+pub(crate) use tests::{keyed, keyed_as};
 pub use version::{Plugin, Version, file_hash};
 
 /// Why a file can't serve as a plugin.

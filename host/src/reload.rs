@@ -4,7 +4,9 @@
 //! app's. The system's file events only say when to look: what counts is what `stat` and the content say, so an
 //! event that is lost, doubled or never sent (network folders, some containers) costs at most the time to the next
 //! look. Folders are watched rather than files, since a file that is replaced by renaming is another file. A file
-//! that vanishes is not told of: the old version goes on serving; a warning says so.
+//! that vanishes is not told of: the old version goes on serving; a warning says so. One that can't be read is told of once,
+//! so that whoever wants it says so, and again when it can. A path may be that of a folder: its content is that of the
+//! files in it.
 
 mod folders;
 mod settle;
@@ -22,7 +24,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use folders::Folders;
-use settle::{Next, Settling, Signature};
+use settle::{Next, Settling, Signature, files_in};
 
 /// How often a file that is changing is looked at, and the least time between two looks at all.
 const SHORT: Duration = Duration::from_millis(50);
@@ -36,6 +38,8 @@ struct File {
     settling: Settling,
     /// The content that was last told of, or was there at the beginning.
     told: Option<Hash>,
+    /// It could not be read, and that was told.
+    is_unreadable: bool,
 }
 
 /// Looks after files from the moment it is begun; what it finds is told once it runs.
@@ -124,7 +128,7 @@ impl Files {
             }
             let signature = signature(&path).filter(|_| is_known);
             let told = if signature.is_some() { read_hash(&path).await.ok() } else { None };
-            self.files.insert(path, File { settling: Settling::new(signature), told });
+            self.files.insert(path, File { settling: Settling::new(signature), told, is_unreadable: false });
         }
     }
 
@@ -159,13 +163,20 @@ impl Files {
             return Ok(());
         }
         match hash {
-            Ok(hash) if file.told == Some(hash) => {}
+            Ok(hash) if file.told == Some(hash) && !file.is_unreadable => {}
             Ok(hash) => {
-                file.told = Some(hash);
+                (file.told, file.is_unreadable) = (Some(hash), false);
                 tracing::debug!(path = %path.display(), "file has changed");
                 return self.changed.send(path).await.map_err(|_| NobodyListens);
             }
-            Err(error) => tracing::warn!(path = %path.display(), %error, "changed file can't be read"),
+            Err(error) => {
+                // Nothing of it may change when it can be read again.
+                file.settling.look_again(Instant::now() + LONG);
+                if !std::mem::replace(&mut file.is_unreadable, true) {
+                    tracing::warn!(path = %path.display(), %error, "changed file can't be read; it is tried again");
+                    return self.changed.send(path).await.map_err(|_| NobodyListens);
+                }
+            }
         }
         Ok(())
     }
@@ -173,16 +184,31 @@ impl Files {
 
 /// A look at a file on a stuck network folder blocks this task's thread: the price of looking at all of them cheaply.
 fn signature(path: &Path) -> Option<Signature> {
-    Signature::of(&std::fs::metadata(path).ok()?)
+    let metadata = std::fs::metadata(path).ok()?;
+    if metadata.is_dir() { Signature::of_folder(path) } else { Signature::of(&metadata) }
+}
+
+async fn read_hash(path: &Path) -> std::io::Result<Hash> {
+    let mut hash = Sha256::new();
+    if path.is_dir() {
+        for file in files_in(path) {
+            hash.update(file.as_os_str().as_encoded_bytes());
+            hash.update([0]);
+            read_into(&file, &mut hash).await?;
+        }
+    } else {
+        read_into(path, &mut hash).await?;
+    }
+    Ok(hash.finalize().into())
 }
 
 /// Piece by piece, however large the file is.
-async fn read_hash(path: &Path) -> std::io::Result<Hash> {
+async fn read_into(path: &Path, hash: &mut Sha256) -> std::io::Result<()> {
     let mut file = tokio::fs::File::open(path).await?;
-    let (mut hash, mut piece) = (Sha256::new(), vec![0; 256 << 10]);
+    let mut piece = vec![0; 256 << 10];
     loop {
         match file.read(&mut piece).await? {
-            0 => return Ok(hash.finalize().into()),
+            0 => return Ok(()),
             n => hash.update(piece.get(..n).unwrap_or_default()),
         }
     }

@@ -13,7 +13,7 @@ mod target;
 mod timers;
 mod typed;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -61,14 +61,16 @@ pub use timers::{Recurring, SetTimer};
 /// ```
 pub struct Ctx<S: State = NoState> {
     run: Run,
-    state: S,
+    /// Of a job, empty until it asks: whatever it has read must still hold at its end.
+    state: OnceCell<S>,
 }
 
 impl<S: State> Ctx<S> {
     pub(crate) fn new(invocation: Invocation) -> Result<Self, Error> {
         let state = match &invocation.event {
-            Event::Expired(state) if S::KEPT => state::own(state.clone())?,
-            _ => state::load()?,
+            Event::Expired(state) if S::KEPT => OnceCell::from(state::own::<S>(state.clone())?),
+            Event::Job(_) => OnceCell::new(),
+            _ => OnceCell::from(state::load::<S>()?),
         };
         Ok(Self { run: Run::new(invocation), state })
     }
@@ -82,10 +84,15 @@ impl<S: State> Ctx<S> {
     }
 
     /// The state of this conversation: the default one where there is none. In an `#[expired]` handler, the state that
-    /// has lived out its time.
+    /// has lived out its time. A job reads it when it first asks; one that can't be read fails the job.
     #[must_use]
     pub fn state(&self) -> &S {
-        &self.state
+        self.state.get_or_init(|| {
+            state::load().unwrap_or_else(|error| {
+                self.run.fail(error);
+                S::default()
+            })
+        })
     }
 
     /// Makes `state` the conversation's.
@@ -93,7 +100,7 @@ impl<S: State> Ctx<S> {
         if let Err(error) = state::store(&state) {
             self.run.fail(error);
         }
-        self.state = state;
+        self.state = state.into();
         Handled::Done
     }
 

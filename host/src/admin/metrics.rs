@@ -43,6 +43,11 @@ const ALL: &[(&str, Kind, &str)] = &[
         "Pressed buttons that the host has answered for the plugins, early or at the end of their handling",
     ),
     ("botyard_commit_conflicts_total", Counter, "Runs done again because what they had read has changed meanwhile"),
+    (
+        "botyard_crowd",
+        Gauge,
+        "Conversations whose events wait until their plugin may have another run under way, by plugin",
+    ),
     ("botyard_downloads_total", Counter, "Files that plugins asked for, by outcome"),
     ("botyard_events_total", Counter, "Events whose turn came, by outcome"),
     ("botyard_inbox_events", Gauge, "Events that wait to be handled, counted once a minute, up to 100,000"),

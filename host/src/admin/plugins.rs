@@ -47,8 +47,11 @@ pub struct PluginStatus {
     pub state: PluginState,
     /// Unix milliseconds since which it stands so.
     pub since: u64,
-    /// Why it is not the newest version that serves, or why it rests.
+    /// Why it is not the newest version that serves, why it rests, or how the run ended for which it is paused.
     pub reason: Option<String>,
+    /// Where that run crashed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backtrace: Option<String>,
     /// While a version is on trial: the one that it is measured by, and is gone back to if it does worse.
     pub before: Option<String>,
     /// Bytes of the states and values that it keeps.

@@ -1,6 +1,6 @@
 //! Whether the bot serves, and if not, why: reported by the parts, asked for by `/readyz`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
@@ -22,7 +22,8 @@ struct State {
     intake: Status,
     plugin_failures: BTreeMap<PluginName, String>,
     stale_plugins: BTreeMap<PluginName, String>,
-    paused_plugins: BTreeSet<PluginName>,
+    wrong_texts: BTreeMap<PluginName, String>,
+    paused_plugins: BTreeMap<PluginName, String>,
     resting_plugins: BTreeMap<PluginName, String>,
     /// How many jobs wait where no more may.
     full_jobs: BTreeMap<PluginName, usize>,
@@ -81,9 +82,18 @@ impl Readiness {
         self.lock().stale_plugins.insert(name.clone(), reason.into());
     }
 
-    /// These plugins are paused by an operator, and no others. The bot stays ready.
-    pub fn plugins_paused(&self, names: impl IntoIterator<Item = PluginName>) {
-        self.lock().paused_plugins = names.into_iter().collect();
+    /// The operator's texts for the plugin can't be used, or can. The bot stays ready.
+    pub fn plugin_texts(&self, name: &PluginName, problem: Option<String>) {
+        let wrong = &mut self.lock().wrong_texts;
+        match problem {
+            Some(problem) => wrong.insert(name.clone(), problem),
+            None => wrong.remove(name),
+        };
+    }
+
+    /// These plugins are paused, for these reasons, and no others. The bot stays ready.
+    pub fn plugins_paused(&self, paused: impl IntoIterator<Item = (PluginName, String)>) {
+        self.lock().paused_plugins = paused.into_iter().collect();
     }
 
     /// The plugin fails one event after another, so that they wait for a while. The bot stays ready.
@@ -152,9 +162,8 @@ impl Readiness {
         let of_plugin = |(name, why): (&PluginName, &String)| reason(&format!("plugins.{name}"), why);
         reasons.extend(state.plugin_failures.iter().map(of_plugin));
         let mut notes: Vec<Reason> = state.stale_plugins.iter().map(of_plugin).collect();
-        let paused =
-            |name: &PluginName| reason(&format!("plugins.{name}"), "an operator has paused it: its events wait");
-        notes.extend(state.paused_plugins.iter().map(paused));
+        notes.extend(state.wrong_texts.iter().map(of_plugin));
+        notes.extend(state.paused_plugins.iter().map(of_plugin));
         notes.extend(state.resting_plugins.iter().map(|(name, why)| {
             reason(&format!("plugins.{name}"), &format!("it fails one event after another, and rests: {why}"))
         }));

@@ -1,22 +1,24 @@
 //! Changes while the bot runs: new versions of plugins, and a new `bot.toml`.
 //!
-//! What has changed is loaded and checked while the old serves on; only then are the routes swapped, and events
-//! under way end with what they began with. What does not load changes nothing: it is reported, and the old serves.
+//! What has changed is loaded and checked while the old serves on, beside the loop, which goes on with orders; only then
+//! are the routes swapped, and events under way end with what they began with. What does not load changes nothing: it is
+//! reported, and the old serves.
 
+mod loads;
 mod orders;
 mod trials;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::intake::Origin;
 use super::versions::{Loaded, Versions};
-use super::{Parts, allowed_updates, bulk_limits, send_settings, stopped};
+use super::{Parts, allowed_updates, stopped};
 use crate::admin::Order;
 use crate::clock::unix_millis;
 use crate::config::Config;
@@ -26,9 +28,6 @@ use crate::operate::Operator;
 use crate::plugin::{Lock, LockError};
 use crate::reload;
 use crate::whose;
-
-/// How long new grants may take to be heard of. Without the system's events, files are looked at every two seconds.
-const GRANTS_FIRST: Duration = Duration::from_secs(3);
 
 /// The files that are watched. Begun before anything is loaded from them, so that no change is missed.
 pub(super) struct Watch {
@@ -45,11 +44,14 @@ impl Watch {
     }
 }
 
+use self::loads::{Done, Loading, Wanted};
+
 pub(super) use self::orders::apply_pauses;
 
-/// The plugins' files; whoever has the bots watches `bot.toml` and `bot.lock`.
+/// The plugins' files, and the folders of the operator's texts for them; whoever has the bots watches `bot.toml` and `bot.lock`.
 pub(super) fn watched_paths(config: &Config) -> Vec<PathBuf> {
-    config.enabled().map(|(_, plugin)| plugin.path.clone()).collect()
+    let texts = |name: &PluginName| config.i18n.locales.as_ref().map(|folder| folder.join(name.as_str()));
+    config.enabled().flat_map(|(name, plugin)| std::iter::once(plugin.path.clone()).chain(texts(name))).collect()
 }
 
 /// Owns which plugins serve, and the configuration in force.
@@ -75,6 +77,18 @@ pub(super) struct Live {
     resting: BTreeMap<PluginName, (u64, String)>,
     /// Plugins that an operator has switched off.
     disabled: BTreeSet<PluginName>,
+    /// What is to be loaded, in this order.
+    wanted_work: VecDeque<Wanted>,
+    /// What is done beside the loop.
+    tasks: JoinSet<Done>,
+    /// The one of them that loads something.
+    loading: Option<Loading>,
+    /// How many loads have begun.
+    begun: u64,
+    /// How often something was decided about a plugin.
+    decisions: BTreeMap<PluginName, u64>,
+    /// Until when a file waits for the grants that have come with it.
+    grants_due: Option<Instant>,
 }
 
 impl Live {
@@ -107,6 +121,12 @@ impl Live {
             failures: BTreeMap::new(),
             trials: BTreeMap::new(),
             resting: BTreeMap::new(),
+            wanted_work: VecDeque::new(),
+            tasks: JoinSet::new(),
+            loading: None,
+            begun: 0,
+            decisions: BTreeMap::new(),
+            grants_due: None,
         };
         for (name, loaded) in loaded {
             live.watch_over(&name, &loaded.entry);
@@ -151,162 +171,55 @@ impl Live {
         paths: &watch::Sender<Vec<PathBuf>>,
     ) {
         loop {
+            self.load_next();
+            let mut wanted = watched_paths(&self.config);
+            wanted.extend(self.pending.values().cloned());
+            paths.send_if_modified(|paths| {
+                let differs = *paths != wanted;
+                *paths = wanted;
+                differs
+            });
             let over = self.trials.values().min().copied();
+            let grants = self.grants_due;
             tokio::select! {
                 changed = changes.recv() => match changed {
-                    Some(path) => {
-                        self.hear_of_grants(&mut configs).await;
-                        match self.pending.values().any(|pending| *pending == path) {
-                            true => self.reload_config(Some(&path)).await,
-                            false => self.reload_plugins(&path).await,
-                        }
-                    }
+                    Some(path) => self.has_changed(path),
                     None => break,
                 },
                 Ok(()) = configs.changed() => {
-                    self.take_over(&mut configs).await;
+                    let config = configs.borrow_and_update().clone();
+                    self.take_over(config);
                 }
                 Some(order) = orders.recv() => self.obey(order).await,
                 Some(notice) = notices.recv() => self.heed(notice).await,
+                Some(done) = self.tasks.join_next() => match done {
+                    Ok(done) => self.is_done(done),
+                    Err(error) if error.is_cancelled() => {}
+                    Err(error) => {
+                        tracing::error!(%error, "what was being loaded has ended with a panic");
+                        self.loading = None;
+                    }
+                },
                 () = tokio::time::sleep_until(over.unwrap_or_else(Instant::now)), if over.is_some() => {
                     self.end_trials().await;
                 }
-            }
-            let mut wanted = watched_paths(&self.config);
-            wanted.extend(self.pending.values().cloned());
-            paths.send_replace(wanted);
-        }
-    }
-
-    /// With a file that has changed, nothing else is tried again that did not load before.
-    async fn reload_config(&mut self, file: Option<&Path>) {
-        let new = self.wanted.clone();
-        for (name, _) in self.failures.extract_if(.., |name, _| !new.plugins.get(name).is_some_and(|new| new.enabled)) {
-            self.parts.readiness.plugin_ok(&name);
-        }
-        let changes = Config::live_changes(&self.config, &new);
-        let touched: Vec<PluginName> = if changes.i18n {
-            new.enabled().map(|(name, _)| name.clone()).collect()
-        } else {
-            changes.added.iter().chain(&changes.changed).cloned().collect()
-        };
-        // What failed and is not wanted any more is as it should be again; the others are told of when they are loaded.
-        let mut pending = std::mem::take(&mut self.pending);
-        let gone: Vec<_> = pending.extract_if(.., |name, _| !touched.contains(name)).map(|(name, _)| name).collect();
-        for name in gone.into_iter().chain(changes.removed.iter().cloned()) {
-            self.failures.remove(&name);
-            self.parts.readiness.plugin_ok(&name);
-        }
-        if changes.is_empty() {
-            return;
-        }
-        for key in &changes.needs_restart {
-            tracing::warn!(key, "has changed in bot.toml and takes effect at the next start");
-        }
-        if changes.bot {
-            self.origin.follow(&new);
-        }
-        if changes.bot || changes.intake {
-            self.parts.intake.send_replace(self.origin.settings(&new));
-        }
-        if changes.send {
-            self.parts.sender.reconfigure(send_settings(&new));
-            self.parts.sender.chats().keep_answers_for(new.send.cache_ttl);
-        }
-        if changes.acknowledge {
-            self.parts.sender.acknowledge_after(new.dispatch.acknowledge_callbacks);
-        }
-        // A plugin that does not load keeps its old entry, in every respect.
-        let mut applied = new.clone();
-        let mut loaded = Vec::new();
-        for name in touched {
-            let Some(entry) = new.plugins.get(&name) else { continue };
-            if self.disabled.contains(&name) {
-                continue;
-            }
-            let still_broken = file.is_some_and(|file| pending.get(&name).is_some_and(|path| path != file));
-            let tried = if still_broken { None } else { Some(self.versions.load(&new, &name, entry, false).await) };
-            match tried {
-                Some(Ok(plugin)) => loaded.push((name, plugin)),
-                failed => {
-                    if let Some(Err(error)) = failed {
-                        self.report_failure(&name, &format!("{error:#}"));
-                    }
-                    self.pending.insert(name.clone(), entry.path.clone());
-                    match self.config.plugins.get(&name) {
-                        Some(old) => applied.plugins.insert(name, old.clone()),
-                        None => applied.plugins.remove(&name),
-                    };
-                }
+                () = tokio::time::sleep_until(grants.unwrap_or_else(Instant::now)), if grants.is_some() => {}
             }
         }
-        self.config = applied;
-        self.parts.sender.limit_bulk(bulk_limits(&self.config));
-        self.swap(loaded);
-        if self.pending.is_empty() {
-            tracing::info!("bot.toml has changed and is in force");
-        } else {
-            tracing::warn!("bot.toml has changed and is in force, except for the plugins that do not load");
-        }
-    }
-
-    /// Where a plugin's file has changed together with `bot.lock`, its grants are on their way, and go before it.
-    async fn hear_of_grants(&mut self, configs: &mut watch::Receiver<Config>) {
-        if self.lock == Lock::read(&self.config.file) {
-            return;
-        }
-        // None comes where bot.toml can't be used, or bot.lock is gone.
-        match tokio::time::timeout(GRANTS_FIRST, configs.changed()).await {
-            Ok(Ok(())) => self.take_over(configs).await,
-            _ => self.let_in().await,
-        }
-    }
-
-    async fn take_over(&mut self, configs: &mut watch::Receiver<Config>) {
-        self.wanted = configs.borrow_and_update().clone();
-        self.reload_config(None).await;
-        self.let_in().await;
-    }
-
-    /// If `bot.lock` has changed, what has failed may be let in now. What was granted with it stands in `bot.toml`, was
-    /// written before, and is in force already.
-    async fn let_in(&mut self) {
-        let lock = Lock::read(&self.config.file);
-        if self.lock == lock {
-            return;
-        }
-        self.lock = lock;
-        let failed = self.failures.keys().filter_map(|name| Some(self.config.plugins.get(name)?.path.clone()));
-        for path in failed.collect::<BTreeSet<_>>() {
-            self.reload_plugins(&path).await;
-        }
-    }
-
-    async fn reload_plugins(&mut self, path: &Path) {
-        let of_path = self.config.enabled().filter(|(_, entry)| entry.path == path);
-        let names: Vec<PluginName> = of_path.map(|(name, _)| name.clone()).collect();
-        let mut loaded = Vec::new();
-        for name in names {
-            let Some(entry) = self.config.plugins.get(&name) else { continue };
-            if self.disabled.contains(&name) {
-                continue;
-            }
-            match self.versions.load(&self.config, &name, entry, false).await {
-                Ok(plugin) => loaded.push((name, plugin)),
-                Err(error) => self.report_failure(&name, &format!("{error:#}")),
-            }
-        }
-        self.swap(loaded);
     }
 
     /// Lets the loaded plugins serve, and those go that are no longer configured or switched off.
-    fn swap(&mut self, loaded: Vec<(PluginName, Loaded)>) {
+    fn swap(&mut self, mut loaded: Vec<(PluginName, Loaded)>) {
         let old = self.parts.dispatcher.routes();
+        loaded.iter().for_each(|(name, _)| self.decided(name));
+        let may_serve = |name: &PluginName| {
+            self.config.plugins.get(name).is_some_and(|plugin| plugin.enabled) && !self.disabled.contains(name)
+        };
+        // It may have been switched off, or taken out, while it was loaded.
+        loaded.retain(|(name, _)| may_serve(name));
         let stay = |entry: &&Entry| {
             let name = &entry.plugin.name;
-            self.config.plugins.get(name).is_some_and(|plugin| plugin.enabled)
-                && !self.disabled.contains(name)
-                && loaded.iter().all(|(other, _)| other != name)
+            may_serve(name) && loaded.iter().all(|(other, _)| other != name)
         };
         let mut entries: Vec<Entry> = old.entries().iter().filter(stay).cloned().collect();
         for entry in &mut entries {
@@ -327,19 +240,20 @@ impl Live {
             self.watch_over(&name, &entry);
             entries.push(entry);
             self.parts.readiness.plugin_ok(&name);
+            self.parts.readiness.plugin_texts(&name, None);
             self.failures.remove(&name);
             if let Some(why) = refused {
                 self.report_failure(&name, &why);
             }
         }
         self.trials.retain(|name, _| entries.iter().any(|entry| entry.plugin.name == *name && entry.trial.is_some()));
-        for name in std::mem::take(&mut self.resting).into_keys() {
-            self.parts.readiness.plugin_recovered(&name);
-        }
         let routes = Routes::new(entries);
         // Only the next poll asks for what a new plugin wants; what Telegram has queued before is as it is.
         self.parts.allowed_updates.send_replace(allowed_updates(&self.config, &routes));
-        self.parts.dispatcher.set_routes(routes);
+        for name in self.parts.dispatcher.set_routes(routes) {
+            self.resting.remove(&name);
+            self.parts.readiness.plugin_recovered(&name);
+        }
         self.parts.menu.notify_one();
     }
 

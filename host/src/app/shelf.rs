@@ -14,12 +14,17 @@ use crate::clock::unix_millis;
 use crate::domain::{BotId, BotName, PluginName};
 use crate::plugin;
 use crate::store::rows::version::{self, PaceRow, Past, Rejected, VersionRow};
-use crate::store::{Commit, CommitError, Op, Store};
+use crate::store::{Commit, CommitError, Op, Read, Store};
 
 /// Versions that can be gone back to.
 const KEPT: usize = 5;
 /// Versions that are remembered for not serving again.
 const REJECTED: usize = 20;
+
+/// Somebody else has changed a row meanwhile.
+#[derive(Debug, thiserror::Error)]
+#[error("what is known of the plugin's versions has changed meanwhile")]
+pub(super) struct Changed;
 
 /// What is to be done with the version that a plugin's file holds.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,13 +74,35 @@ impl Shelf {
         Ok(row.map(|row| VersionRow::decode(&row)).transpose()?.unwrap_or_default())
     }
 
-    /// Answers when it is on disk.
-    pub(super) async fn write(&self, name: &PluginName, row: &VersionRow) -> anyhow::Result<()> {
-        let ops = vec![Op::Put { key: version::key(self.bot, name), value: row.encode() }];
-        match self.store.commit(Commit { ops, ..Commit::default() }).await {
+    /// Changes the row as it is by then. Answers when it is on disk.
+    pub(super) async fn change(&self, name: &PluginName, change: impl Fn(&mut VersionRow)) -> anyhow::Result<()> {
+        loop {
+            let seen = self.row(name)?;
+            let mut row = seen.clone();
+            change(&mut row);
+            match self.write(name, &seen, &row).await {
+                Err(error) if error.is::<Changed>() => {}
+                written => return written,
+            }
+        }
+    }
+
+    /// Puts the row in the place of the one that was seen. Answers when it is on disk.
+    ///
+    /// # Errors
+    /// [`Changed`], when it is another one by now.
+    pub(super) async fn write(&self, name: &PluginName, seen: &VersionRow, row: &VersionRow) -> anyhow::Result<()> {
+        let key = version::key(self.bot, name);
+        let there = self.store.get(&key)?;
+        if there.as_deref().map(VersionRow::decode).transpose()?.unwrap_or_default() != *seen {
+            anyhow::bail!(Changed);
+        }
+        let reads = vec![Read::Value { key: key.clone(), seen: there }];
+        let ops = vec![Op::Put { key, value: row.encode() }];
+        match self.store.commit(Commit { reads, ops, on_durable: None }).await {
             Ok(receipt) => receipt.durable().await?,
             Err(CommitError::Store(error)) => return Err(error.into()),
-            Err(CommitError::Conflict { .. }) => unreachable!("the commit reads nothing"),
+            Err(CommitError::Conflict { .. }) => anyhow::bail!(Changed),
         }
         let (folder, row) = (self.of(name), row.clone());
         tokio::task::spawn_blocking(move || tidy(&folder, &row)).await.unwrap_or_default();

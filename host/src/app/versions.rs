@@ -6,7 +6,7 @@
 
 mod states;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::admission::{self, Admission};
@@ -86,6 +86,22 @@ impl Versions {
         entry: &config::Plugin,
         force: bool,
     ) -> anyhow::Result<Loaded> {
+        loop {
+            match self.load_once(config, name, entry, force).await {
+                // An operator, or the end of a trial, was quicker.
+                Err(error) if error.is::<shelf::Changed>() => {}
+                loaded => return loaded,
+            }
+        }
+    }
+
+    async fn load_once(
+        &self,
+        config: &Config,
+        name: &PluginName,
+        entry: &config::Plugin,
+        force: bool,
+    ) -> anyhow::Result<Loaded> {
         let wasm = self.loader.read(&entry.path).await?;
         let found = crate::plugin::Version::of(&wasm);
         let mut row = self.shelf.row(name)?;
@@ -145,7 +161,7 @@ impl Versions {
             row.rejected.retain(|rejected| rejected.version != found.as_str());
             self.shelf.keep(name, found.as_str(), wasm).await;
             if row != old {
-                self.shelf.write(name, &row).await?;
+                self.shelf.write(name, &old, &row).await?;
             }
             plugin.recall(row.pace);
             // No trial is on, or none any longer.
@@ -154,6 +170,7 @@ impl Versions {
         };
         // A keyboard of the one on trial may be answered by the other, also after a rollback.
         self.learn_buttons(&before).await?;
+        let old = row.clone();
         if !goes_on {
             row.trial_since = unix_millis();
         }
@@ -161,7 +178,7 @@ impl Versions {
         before.recall(row.pace);
         row.pace = before.pace();
         self.shelf.keep(name, found.as_str(), wasm).await;
-        self.shelf.write(name, &row).await?;
+        self.shelf.write(name, &old, &row).await?;
         let trial = Trial::new(plugin, &before, entry.canary, config.dispatch.max_attempts).losing(lost.0, lost.1);
         Ok(Loaded { entry: Entry { trial: Some(Arc::new(trial)), ..self.serving(before, entry) }, refused: None })
     }
@@ -246,27 +263,22 @@ impl Versions {
     /// The version on trial has done well: it serves.
     pub(super) async fn promote(&self, plugin: &Arc<Plugin>) -> anyhow::Result<()> {
         self.remember(plugin);
-        let mut row = self.shelf.row(&plugin.name)?;
-        shelf::serves(&mut row, plugin.version.as_str(), &plugin.manifest.version);
-        self.shelf.write(&plugin.name, &row).await?;
+        let serves = |row: &mut _| shelf::serves(row, plugin.version.as_str(), &plugin.manifest.version);
+        self.shelf.change(&plugin.name, serves).await?;
         self.forget_states_before(&plugin.name).await
     }
 
     /// The version must not serve again by itself.
     pub(super) async fn reject(&self, name: &PluginName, version: &str, reason: &str) -> anyhow::Result<()> {
-        let mut row = self.shelf.row(name)?;
-        shelf::reject(&mut row, version, reason);
-        self.shelf.write(name, &row).await
+        self.shelf.change(name, |row| shelf::reject(row, version, reason)).await
     }
 
     /// Forgets that a version was rolled back.
     pub(super) async fn pardon(&self, name: &PluginName) -> anyhow::Result<()> {
-        let mut row = self.shelf.row(name)?;
-        if row.rejected.is_empty() {
+        if self.shelf.row(name)?.rejected.is_empty() {
             return Ok(());
         }
-        row.rejected.clear();
-        self.shelf.write(name, &row).await
+        self.shelf.change(name, |row| row.rejected.clear()).await
     }
 
     /// Goes back to a version that has served: the one that is named, else the last before the newest. Answers with the
@@ -282,7 +294,7 @@ impl Versions {
         to: Option<&str>,
         force: bool,
     ) -> anyhow::Result<Entry> {
-        let mut row = self.shelf.row(name)?;
+        let row = self.shelf.row(name)?;
         let newest = row.trial.clone().unwrap_or_else(|| row.serving.clone());
         let others = || row.good.iter().rev().map(|past| past.version.clone()).filter(|version| *version != newest);
         let target = match to {
@@ -313,19 +325,25 @@ impl Versions {
         if lost > 0 {
             tracing::warn!(plugin = %name, states, lost, "states that the version before does not take over will be kept aside");
         }
-        shelf::reject(&mut row, &newest, "an operator went back to another version");
-        shelf::serves(&mut row, &target, &plugin.manifest.version);
-        self.shelf.write(name, &row).await?;
+        // Also one that is being loaded just now must not serve by itself.
+        let saved = self.loader.read(&entry.path).await.ok().map(|wasm| crate::plugin::Version::of(&wasm).to_string());
+        let sent_back: BTreeSet<_> = saved.into_iter().chain([newest]).filter(|version| *version != target).collect();
+        let goes_back = |row: &mut _| {
+            for version in &sent_back {
+                shelf::reject(row, version, "an operator went back to another version");
+            }
+            shelf::serves(row, &target, &plugin.manifest.version);
+        };
+        self.shelf.change(name, goes_back).await?;
         Ok(self.serving(plugin, entry))
     }
 
     /// Writes down how the versions have done that serve, for the day on which others come.
     pub(super) async fn keep_paces<'a>(&self, serving: impl Iterator<Item = &'a Arc<Plugin>>) -> anyhow::Result<()> {
         for plugin in serving {
-            let mut row = self.shelf.row(&plugin.name)?;
-            if row.serving == plugin.version.as_str() && row.pace != plugin.pace() {
-                row.pace = plugin.pace();
-                self.shelf.write(&plugin.name, &row).await?;
+            let (row, pace) = (self.shelf.row(&plugin.name)?, plugin.pace());
+            if row.serving == plugin.version.as_str() && row.pace != pace {
+                self.shelf.change(&plugin.name, |row| row.pace = pace).await?;
             }
         }
         Ok(())
@@ -336,8 +354,17 @@ impl Versions {
     }
 
     pub(super) async fn set_disabled(&self, name: &PluginName, disabled: bool) -> anyhow::Result<()> {
-        let row = self.shelf.row(name)?;
-        self.shelf.write(name, &crate::store::rows::version::VersionRow { disabled, ..row }).await
+        self.shelf.change(name, |row| row.disabled = disabled).await
+    }
+
+    /// Has a version read the operator's texts again.
+    ///
+    /// # Errors
+    /// When they can't be used; then those before stay.
+    pub(super) async fn read_texts(&self, plugin: &Arc<Plugin>) -> anyhow::Result<()> {
+        let reading = plugin.clone();
+        tokio::task::spawn_blocking(move || reading.read_texts()).await??;
+        self.learn_buttons(plugin).await
     }
 
     /// What is kept of the plugin's versions.

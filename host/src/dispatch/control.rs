@@ -15,9 +15,10 @@
 use std::time::Duration;
 
 use super::claims::{Run, Why};
+use super::failure::Failure;
 use super::open::conversation;
 use super::routes::{Entry, Facts};
-use super::run::{Context, Failure, Head, Outcome};
+use super::run::{Context, Head, Outcome};
 use crate::clock::unix_millis;
 use crate::domain::{Conversation, EventLane, Part, PluginName, UpdateView};
 use crate::store::rows::fsm::{self, StateRow};

@@ -53,7 +53,7 @@ impl Routes {
             let state = state_of(plugin);
             let of_filter = |filter: &Filter| {
                 let facts = album.as_ref().filter(|_| filter.asks_for_albums()).unwrap_or(&facts);
-                (filter.to_string(), why_not(filter, plugin.buttons(), facts, is_known, state.as_deref()))
+                (filter.to_string(), why_not(filter, &plugin.buttons(), facts, is_known, state.as_deref()))
             };
             let turn = asked.iter().position(|candidate| candidate.version.plugin.name == plugin.name);
             Explained {

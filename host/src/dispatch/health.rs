@@ -1,24 +1,25 @@
 //! How plugins do: what follows from runs that fail, beyond the event itself.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::PoisonError;
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::Notice;
 use super::age;
-use super::breaker::Breaker;
+use super::breaker::{Breaker, Follows, Ran};
 use super::claims::Run;
-use super::routes::Version;
-use super::run::{Context, Failure, Head, Outcome, millis};
+use super::failure::Failure;
+use super::routes::{Routes, Version};
+use super::run::{Context, Head, Outcome, millis};
 use super::trial::Ended;
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::domain::PluginName;
 use crate::plugin::{Invocation, RunError, RunReport, Spent, Verdict};
 use crate::store::rows::inbox::InboxRow;
-use crate::store::rows::paused::{self, PausedRow};
+use crate::store::rows::paused::{self, Crash, PausedRow};
 use crate::store::{self, Commit, Op, Tx};
 
 impl Context {
@@ -51,12 +52,13 @@ impl Context {
         result: &Result<Verdict, RunError>,
     ) {
         let (plugin, now) = (&version.plugin.name, Instant::now());
-        let ended = match result {
-            Ok(Verdict::Done) if !observing => Ended::Well(spent),
-            Ok(_) => Ended::Passed(spent),
+        let (ended, ran) = match result {
+            Ok(Verdict::Pass) => (Ended::Passed(spent), Ran::Passed),
+            Ok(Verdict::Done) if observing => (Ended::Passed(spent), Ran::Well { observing }),
+            Ok(Verdict::Done) => (Ended::Well(spent), Ran::Well { observing }),
             // It says nothing of the plugin.
-            Err(RunError::Host(_) | RunError::Short { .. }) => return,
-            Err(_) => Ended::Badly,
+            Err(RunError::Host(_) | RunError::Short { .. } | RunError::Superseded) => return,
+            Err(_) => (Ended::Badly, Ran::Failed { observing }),
         };
         // Nobody listens any more while the host stops.
         let tell = |notice| self.notices.send(notice).unwrap_or_default();
@@ -67,22 +69,27 @@ impl Context {
             tell(Notice::Worse { plugin: plugin.clone(), version, reason });
         }
         let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
-        match result {
-            Ok(_) => {
-                if breakers.remove(plugin).is_some_and(|mut breaker| breaker.handled()) {
-                    tell(Notice::Recovered { plugin: plugin.clone() });
-                    self.resumed.notify_one();
-                }
+        let follows = match (breakers.get_mut(plugin), result) {
+            (Some(breaker), _) => breaker.note(event, ran, now),
+            (None, Ok(_)) => return,
+            (None, Err(_)) => breakers.entry(plugin.clone()).or_default().note(event, ran, now),
+        };
+        match follows {
+            Follows::Nothing => {}
+            Follows::GoOn => self.resumed.notify_one(),
+            Follows::Recovered => {
+                tell(Notice::Recovered { plugin: plugin.clone() });
+                self.resumed.notify_one();
             }
-            Err(error) => {
-                if let Some(rest) = breakers.entry(plugin.clone()).or_default().failed(event, now) {
-                    tell(Notice::Rests { plugin: plugin.clone(), rest, reason: error.to_string() });
-                    let resumed = self.resumed.clone();
-                    tokio::spawn(async move {
-                        tokio::time::sleep_until(now + rest).await;
-                        resumed.notify_one();
-                    });
-                }
+            Follows::Rest(rest) => {
+                let reason = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+                tell(Notice::Rests { plugin: plugin.clone(), rest, reason });
+                let (resumed, jobs_changed) = (self.resumed.clone(), self.jobs_changed.clone());
+                tokio::spawn(async move {
+                    tokio::time::sleep_until(now + rest).await;
+                    resumed.notify_one();
+                    jobs_changed.notify_one();
+                });
             }
         }
     }
@@ -101,9 +108,16 @@ impl Context {
         Failure::of_plugin(&version, error)
     }
 
-    /// Forgets which plugins have failed.
-    pub(super) fn end_rests(&self) -> HashMap<PluginName, Breaker> {
-        std::mem::take(&mut self.breakers.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Forgets the failures of plugins that other versions serve for now, or none: those begin anew. Answers with the
+    /// plugins whose rest has ended by that.
+    pub(super) fn end_rests(&self, before: &Routes, now: &Routes) -> Vec<PluginName> {
+        let stays = |name: &PluginName| {
+            let (before, now) = (before.entry(name), now.entry(name));
+            before.zip(now).is_some_and(|(before, now)| Arc::ptr_eq(before.newest(), now.newest()))
+        };
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = breakers.extract_if(|name, _| !stays(name));
+        ended.filter(|(_, breaker)| breaker.has_rest()).map(|(name, _)| name).collect()
     }
 
     /// Whether the plugin's events wait: an operator has it paused, or it rests.
@@ -113,6 +127,27 @@ impl Context {
         }
         let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
         breakers.get_mut(plugin).is_some_and(|breaker| !breaker.lets_through(event, Instant::now()))
+    }
+
+    /// Whether the plugin's jobs wait. Their number is not that of an event: how they do says nothing of a rest's end.
+    pub(super) fn must_jobs_wait(&self, plugin: &PluginName) -> bool {
+        let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        self.paused.load().contains(plugin) || breakers.get(plugin).is_some_and(|breaker| breaker.rests(Instant::now()))
+    }
+
+    /// Whether the plugin has had a rest and has handled nothing since.
+    pub(super) fn has_rest(&self, plugin: &PluginName) -> bool {
+        let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.get(plugin).is_some_and(Breaker::has_rest)
+    }
+
+    /// An event's turn is over, however it ended: where it was to tell whether a plugin's rest is over and has not, another
+    /// one is.
+    pub(super) fn let_go_of_probes(&self, event: u64) {
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        if breakers.values_mut().filter_map(|breaker| breaker.let_go(event).then_some(())).count() > 0 {
+            self.resumed.notify_one();
+        }
     }
 
     /// Lets an event wait until its plugin may use more; that is no attempt. A failure that was counted before keeps it
@@ -145,9 +180,11 @@ impl Context {
         let plugin = &failure.plugin;
         tracing::error!(
             %plugin, version = failure.version, event = head.number, lane = ?head.lane, reason = failure.reason,
-            "a run crashed, and the plugin is paused; `botyard plugin resume` lets it go on"
+            backtrace = failure.backtrace_once(1), "a run crashed, and the plugin is paused; `botyard plugin resume` lets it go on"
         );
-        let value = PausedRow { since: unix_millis() }.encode();
+        let (version, reason) = (failure.version.clone(), failure.reason.clone());
+        let crash = Crash { event: head.number, version, reason, backtrace: failure.backtrace.clone() };
+        let value = PausedRow { since: unix_millis(), crash: Some(crash) }.encode();
         let ops = vec![Op::Put { key: paused::key(self.bot, plugin), value }];
         self.must_commit(Commit { ops, ..Commit::default() }).await?;
         self.paused.rcu(|paused| {

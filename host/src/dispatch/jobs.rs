@@ -77,7 +77,8 @@ impl Queues {
         if running >= total {
             return None;
         }
-        let idle = self.of.values().filter(|queue| queue.running.is_empty()).count();
+        // One that does not serve, or is paused, can't be given any.
+        let idle = self.of.iter().filter(|(plugin, queue)| queue.running.is_empty() && workers(plugin) > 0).count();
         let is_last = running + 1 == total && total > 1;
         let may = |plugin: &PluginName, queue: &Queue| {
             let has = queue.running.len();
@@ -300,6 +301,14 @@ mod tests {
         assert_eq!(queues.next(1, 3, |_| 9), None, "the last one is kept for the other plugin");
         assert_eq!(queues.next(1, 4, |_| 2), None, "it has its two");
         assert_eq!(queues.next(1, 4, |_| 3).map(|turn| turn.number), Some(2));
+    }
+
+    #[test]
+    fn a_plugin_that_is_gone_keeps_no_worker() {
+        let mut queues = queues(&[(0, 0), (0, 0), (1, 0)]);
+        let gone = |plugin: &PluginName| if *plugin == name(1) { 0 } else { 9 };
+        let given: Vec<_> = (0..3).map(|_| queues.next(1, 2, gone).map(|turn| turn.number)).collect();
+        assert_eq!(given, [Some(0), Some(1), None]);
     }
 
     #[test]

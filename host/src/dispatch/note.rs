@@ -157,7 +157,7 @@ impl What {
             }
             Self::Job { id, name, payload, queued } => {
                 let (id, name, payload, queued) = (*id, name.clone(), payload.bytes(), *queued);
-                StoredEvent::Job { plugin, conversation, id, name, payload, queued }
+                StoredEvent::Job { plugin, conversation, id, name, payload, queued, key: None }
             }
             Self::Expired { name, version, value } => {
                 let state = StateRow { name: name.clone(), version: *version, expires: 0, bytes: value.bytes() };
@@ -408,6 +408,7 @@ pub(super) mod tests {
             name: "j".to_owned(),
             payload: b"1 ".to_vec(),
             queued: 4,
+            key: None,
         };
         for (what, event, rest) in [
             (What::Job { id: 3, name: "j".to_owned(), payload: Content::of(b"1 "), queued: 4 }, job, vec![]),

@@ -7,9 +7,10 @@ use std::borrow::Cow;
 
 use super::album::Album;
 use super::buttons::{Press, UNWANTED};
+use super::failure::Failure;
 use super::open::conversation;
 use super::routes::{Candidate, Facts, Version};
-use super::run::{Context, Failure, Head, seed, take_event};
+use super::run::{Context, Head, seed, take_event};
 use crate::domain::{Conversation, UpdateView};
 use crate::plugin::{self, Invocation, Journal, Standing, Verdict};
 use crate::store::rows::inbox::{InboxRow, StoredEvent};
@@ -69,7 +70,7 @@ impl Context {
                 ))));
             }
             own => {
-                let ran = self.run_own(own, row.attempts, &routes, invocation, tx).await?;
+                let ran = self.run_own(own, head.lane, row.attempts, &routes, invocation, tx).await?;
                 return Ok(ran.map(Offered::Settled));
             }
         };
@@ -141,6 +142,12 @@ impl Context {
         {
             return Ok(Err(Failure::paused(&first.version.plugin.name)));
         }
+        // Taken here already, and kept while those before it look on.
+        if let Some(first) = first
+            && !self.shares.take(head.lane, &first.version.plugin.name)
+        {
+            return Ok(Err(Failure::crowded(&first.version.plugin.name)));
+        }
         invocation.listener = self.listener(view);
         let mut updates = views.iter().zip(&single).map(|((view, raw), facts)| self.wire(view, facts, raw));
         invocation.event = match album {
@@ -170,6 +177,9 @@ impl Context {
                     continue;
                 }
                 return Ok(Err(Failure::paused(&plugin.name)));
+            }
+            if !self.shares.take(head.lane, &plugin.name) {
+                return Ok(Err(Failure::crowded(&plugin.name)));
             }
             invocation.conversation = conversation(plugin, view);
             if let Some((shows, event)) = shows.as_ref().zip(event.as_ref()) {
@@ -226,7 +236,10 @@ impl Context {
             Ok(Verdict::Done | Verdict::Pass) => {}
             Err(failure) => {
                 let (plugin, event, reason) = (&failure.plugin, invocation.id, &failure.reason);
-                tracing::warn!(%plugin, event, reason, "an observer failed");
+                tracing::warn!(
+                    %plugin, version = failure.version, event, reason,
+                    backtrace = failure.backtrace_once(invocation.attempt), "an observer failed"
+                );
                 tx.roll_back(before);
             }
         }

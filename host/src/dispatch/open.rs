@@ -4,8 +4,9 @@
 //! in the event's own transaction, and only then are the filters asked: or a form would be mute as soon as the name of
 //! its state changes, after a new version and after a rollback. Where taking over fails, the event is tried again.
 
+use super::failure::Failure;
 use super::routes::{Candidate, Facts, Routes, Version};
-use super::run::{Context, Failure};
+use super::run::Context;
 use crate::domain::{Conversation, UpdateView};
 use crate::plugin::{Invocation, Plugin, Spent, Standing};
 use crate::store::rows::fsm::{self, StateRow};

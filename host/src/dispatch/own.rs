@@ -1,8 +1,9 @@
 //! Events that the host itself has made for one plugin: a timer that rang, a state that has ended.
 
+use super::failure::Failure;
 use super::routes::Routes;
-use super::run::{Context, Failure};
-use crate::domain::BotId;
+use super::run::Context;
+use crate::domain::{BotId, EventLane};
 use crate::plugin::{self, Invocation};
 use crate::store::rows::fsm::{self, StateRow};
 use crate::store::rows::inbox::StoredEvent;
@@ -15,6 +16,7 @@ impl Context {
     pub(super) async fn run_own(
         &self,
         event: &StoredEvent,
+        lane: EventLane,
         attempts: u32,
         routes: &Routes,
         mut invocation: Invocation,
@@ -34,6 +36,9 @@ impl Context {
         };
         if self.must_wait(name, invocation.id) {
             return Ok(Err(Failure::paused(name)));
+        }
+        if !self.shares.take(lane, name) {
+            return Ok(Err(Failure::crowded(name)));
         }
         invocation.conversation = conversation;
         invocation.listener =

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
+use super::failure::Failure;
 use super::routes::Version;
-use super::run::Failure;
 use crate::config::OnCrash;
 use crate::plugin::{self, Invocation, RunError, RunReport, Verdict};
 use crate::store::Tx;
@@ -28,8 +28,8 @@ pub(super) struct Told {
 fn may_recover(version: &Version, error: &RunError) -> bool {
     match error {
         _ if version.is_on_trial() => false,
-        // Neither is a failure of the plugin.
-        RunError::Host(_) | RunError::Short { .. } => false,
+        // None is a failure of the plugin.
+        RunError::Host(_) | RunError::Short { .. } | RunError::Superseded => false,
         RunError::Refused { .. } => version.plugin.manifest.recovers,
         _ => version.plugin.manifest.recovers && version.on_crash != OnCrash::Pause,
     }

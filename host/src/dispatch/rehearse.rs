@@ -5,9 +5,10 @@
 use std::sync::{Arc, PoisonError};
 
 use super::Dispatcher;
+use super::failure::Failure;
 use super::note::Note;
 use super::offer::Offered;
-use super::run::{Context, Failure, Head, seed};
+use super::run::{Context, Head, seed};
 use crate::domain::EventLane;
 use crate::plugin::{self, Asked, Invocation, Journal, Standing};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -91,6 +92,7 @@ impl Dispatcher {
             Ok(Offered::Superseded | Offered::Ordered) => Some("it is no plugin's to handle".to_owned()),
             Err(failure) => Some(failure.reason),
         };
+        context.shares.release(lane);
         let deletes = rows.into_iter().map(|(key, _)| Op::Delete { key });
         context.must_commit(Commit { ops: deletes.collect(), ..Commit::default() }).await?;
 
@@ -104,7 +106,7 @@ impl Dispatcher {
 impl Context {
     /// As a worker does, but for the job's own end.
     async fn run_job(&self, head: &Head, row: &InboxRow, now: u64) -> Result<Result<Offered, Failure>, store::Error> {
-        let StoredEvent::Job { plugin, conversation, id, name, payload, queued } = &row.event else {
+        let StoredEvent::Job { plugin, conversation, id, name, payload, queued, key: _ } = &row.event else {
             return Ok(Ok(Offered::Superseded));
         };
         let Some(version) = self.routes.load().find(plugin, conversation, row.attempts) else {

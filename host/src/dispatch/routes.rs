@@ -274,7 +274,7 @@ impl Routes {
 
     /// Everything but the state.
     fn matches(&self, plugin: &Plugin, filter: &Filter, facts: &Facts<'_>) -> bool {
-        matches(filter, plugin.buttons(), facts, filter.plain_text && self.has_command(facts))
+        matches(filter, &plugin.buttons(), facts, filter.plain_text && self.has_command(facts))
     }
 }
 

@@ -22,6 +22,7 @@ use super::breaker::Breaker;
 use super::claims::{Claims, Run, Why};
 use super::dead::DeadLetters;
 use super::expiry as expiry_task;
+use super::failure::Failure;
 use super::hot::HotKeys;
 use super::offer::Offered;
 use super::own;
@@ -29,13 +30,13 @@ use super::record::Recorder;
 use super::recover::Told;
 use super::rehearse::Played;
 use super::routes::{Routes, Version};
+use super::shares::Shares;
 use super::trace::{self, Traces};
 use super::{Notice, age};
 use crate::backoff;
 use crate::clock::unix_millis;
-use crate::config::OnCrash;
 use crate::domain::{BotId, EventLane, PluginName};
-use crate::plugin::{Invocation, Journal, Outbound, Queued, RunError, Verdict};
+use crate::plugin::{Invocation, Journal, Outbound, Queued, Verdict};
 use crate::sender::{Sender, is_chat_action};
 use crate::store::rows::dead::{self, DeadRow};
 use crate::store::rows::inbox::{self, InboxRow, StoredEvent};
@@ -73,6 +74,7 @@ pub(super) struct Context {
     /// Told of new timers, and of other plugins that serve.
     pub(super) timer_set: Arc<Notify>,
     pub(super) claims: Claims,
+    pub(super) shares: Shares,
     pub(super) patience: Patience,
     /// What a user is told whose conversation was ended, where the plugin has no words for it.
     pub(super) cancel_reply: String,
@@ -101,29 +103,12 @@ pub(super) enum Outcome {
     Done { more: bool },
     /// The event is for a paused plugin, and waits for it as it is.
     Paused,
+    /// The plugin that the event is for has its share of the places: it waits for one.
+    Crowded(PluginName),
     /// To be tried (again) after this time.
     Rest(Duration),
     /// As [`Outcome::Done`], and these other lanes need to rest no longer.
     Freed { more: bool, lanes: Vec<EventLane> },
-}
-
-/// Why an event was not handled this time.
-pub(super) struct Failure {
-    pub(super) plugin: PluginName,
-    pub(super) version: String,
-    pub(super) reason: String,
-    backtrace: String,
-    pub(super) retry: bool,
-    /// Not a failure of anybody: the plugin is paused.
-    paused: bool,
-    /// Nor this: the plugin does not serve.
-    absent: bool,
-    /// The plugin is to be paused for it.
-    pauses: bool,
-    /// Of a version on trial: the one before it is asked before the event is given up.
-    on_trial: bool,
-    /// No attempt: what the plugin's runs may use up in a minute is used up, for so long.
-    put_off: Option<Duration>,
 }
 
 /// The first event of a lane.
@@ -135,6 +120,18 @@ pub(super) struct Head {
     pub(super) more: bool,
     /// The other messages, where it is an album that is handled whole.
     pub(super) rest: Vec<Member>,
+}
+
+/// Sees to it that no plugin waits for ever for what an event was to tell.
+struct Probe<'a> {
+    context: &'a Context,
+    event: u64,
+}
+
+impl Drop for Probe<'_> {
+    fn drop(&mut self) {
+        self.context.let_go_of_probes(self.event);
+    }
 }
 
 /// An attempt without an error of the store.
@@ -178,6 +175,7 @@ impl Context {
             (head.rest, head.more) = (album.rest.clone(), true);
         }
         let (_held, told) = self.claims.take(turn, lane, head.number);
+        let _probe = Probe { context: self, event: head.number };
         let handled = AssertUnwindSafe(self.handle(&head, &row, album.as_ref())).catch_unwind();
         let handled = tokio::select! {
             biased;
@@ -199,6 +197,7 @@ impl Context {
                 tracing::debug!(plugin = %failure.plugin, event = head.number, ?lane, "an event waits for a paused plugin");
                 return Ok(Outcome::Paused);
             }
+            Ok(Ok(Err(failure))) if failure.crowded => return Ok(Outcome::Crowded(failure.plugin)),
             Ok(Ok(Err(failure))) if failure.absent => return self.park(&head, row, &failure.plugin).await,
             Ok(Ok(Err(failure))) => failure,
             Ok(Err(error)) => return Err(error),
@@ -216,6 +215,7 @@ impl Context {
         let Ok(row) = InboxRow::decode(&head.value) else { return Ok(Outcome::Done { more: true }) };
         let head = self.with_album(head, &row)?;
         let failure = self.hung(Some(run), event, &row);
+        self.let_go_of_probes(event);
         self.fail(head, row, failure).await
     }
 
@@ -231,7 +231,7 @@ impl Context {
         row.attempts += 1;
         tracing::warn!(
             plugin = %failure.plugin, version = failure.version, event = head.number, ?lane, attempt = row.attempts,
-            reason = failure.reason, "an event was not handled"
+            reason = failure.reason, backtrace = failure.backtrace_once(row.attempts), "an event was not handled"
         );
         if (!failure.retry || row.attempts >= self.max_attempts) && !failure.on_trial {
             return self.set_aside(&head, row, failure).await;
@@ -491,71 +491,6 @@ impl Context {
         match self.store.commit(commit).await {
             Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
             Err(CommitError::Store(error)) => Err(error),
-        }
-    }
-}
-
-impl Failure {
-    /// What no further attempt would change.
-    pub(super) fn of_host(reason: String) -> Self {
-        let (version, backtrace) = (String::new(), String::new());
-        let (retry, paused, absent, pauses, on_trial, put_off) = (false, false, false, false, false, None);
-        let plugin = PluginName::new("");
-        Self { plugin, version, reason, backtrace, retry, paused, absent, pauses, on_trial, put_off }
-    }
-
-    /// Its user has ended it.
-    pub(super) fn cancelled(run: Option<Run>) -> Self {
-        Self::of_run(run, "its user has ended the conversation while it was handled")
-    }
-
-    /// Of a version that does not serve any more.
-    pub(super) fn hung(run: Option<Run>) -> Self {
-        Self { retry: true, ..Self::of_run(run, "it hung far beyond `limits.time`, and the watchdog has ended it") }
-    }
-
-    fn of_run(run: Option<Run>, reason: &str) -> Self {
-        let failure = Self::of_host(reason.to_owned());
-        match run {
-            Some(Run { plugin, version, .. }) => Self { plugin, version, ..failure },
-            None => failure,
-        }
-    }
-
-    /// No attempt was made.
-    pub(super) fn paused(plugin: &PluginName) -> Self {
-        Self { plugin: plugin.clone(), retry: true, paused: true, ..Self::of_host("it is paused".to_owned()) }
-    }
-
-    /// Nor was one made here.
-    pub(super) fn absent(plugin: &PluginName) -> Self {
-        let reason = format!("plugin `{plugin}`, whose event this is, does not serve");
-        Self { plugin: plugin.clone(), retry: true, absent: true, ..Self::of_host(reason) }
-    }
-
-    pub(super) fn of_plugin(version: &Version, error: RunError) -> Self {
-        let plugin = &version.plugin;
-        let (retry, pauses) = match &error {
-            // What follows is the version's before it to say, or its fault when this one has proven itself.
-            _ if version.is_on_trial() => (true, false),
-            RunError::Refused { retry, .. } => (*retry, false),
-            RunError::Host(_) | RunError::Short { .. } => (true, false),
-            _ => (version.on_crash != OnCrash::Skip, version.on_crash == OnCrash::Pause),
-        };
-        Self {
-            plugin: plugin.name.clone(),
-            version: plugin.version.to_string(),
-            reason: error.with_place(&plugin.name),
-            put_off: if let RunError::Short { wait, .. } = &error { Some(*wait) } else { None },
-            backtrace: match error {
-                RunError::Trapped { backtrace, .. } | RunError::Panicked { backtrace, .. } => backtrace,
-                _ => String::new(),
-            },
-            retry,
-            paused: false,
-            absent: false,
-            pauses,
-            on_trial: version.is_on_trial(),
         }
     }
 }

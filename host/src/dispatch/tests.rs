@@ -1,11 +1,13 @@
 //! What follows from plugins, for lanes and for their good name. Events and commits are tested end to end.
 
-use super::run::Failure;
+use futures_util::FutureExt;
+
+use super::failure::Failure;
 use super::*;
 use crate::chats::Chats;
 use crate::config::OnCrash;
-use crate::domain::{ChatId, Conversation, KeyStrategy};
-use crate::plugin::{Engine, EngineSettings, HttpClient, Plugin, keyed};
+use crate::domain::{ChatId, Conversation, KeyStrategy, Lane};
+use crate::plugin::{Engine, EngineSettings, HttpClient, Plugin, RunError, Spent, Verdict, keyed, keyed_as};
 use crate::sender::SendSettings;
 use crate::store::rows::expiry::ExpiryRow;
 use crate::store::rows::fsm::{self, StateRow};
@@ -54,8 +56,24 @@ impl Bench {
 
     fn serve(&self, plugin: &Arc<Plugin>, trial: Option<&Arc<Plugin>>) {
         let trial = trial.map(|new| Arc::new(Trial::new(new.clone(), plugin, 100, 5)));
-        let entry = Entry { plugin: plugin.clone(), trial, priority: 0, on_crash: OnCrash::Retry };
-        self.dispatcher.set_routes(Routes::new(vec![entry]));
+        self.dispatcher.set_routes(Routes::new(vec![Entry { trial, ..entry(plugin) }]));
+    }
+
+    /// Has a version fail so many different events that its plugin is given a rest.
+    fn tire(&self, plugin: &Arc<Plugin>) {
+        (1000..1010).for_each(|event| self.ends(plugin, event, Err(RunError::Hung(Duration::ZERO))));
+        assert!(self.dispatcher.has_rest(&plugin.name));
+    }
+
+    /// A run that handles events ends like this.
+    fn ends(&self, plugin: &Arc<Plugin>, event: u64, result: Result<Verdict, RunError>) {
+        let version = routes::Version { plugin: plugin.clone(), on_crash: OnCrash::Retry, trial: None };
+        self.dispatcher.context.note(&version, event, false, Spent::default(), &result);
+    }
+
+    /// Whether what waits is looked at again.
+    fn is_resumed(&self) -> bool {
+        self.dispatcher.context.resumed.notified().now_or_never().is_some()
     }
 
     /// The watchdog ends a run of this version.
@@ -65,6 +83,10 @@ impl Bench {
         let run = claims::Run { plugin: name, version, conversation, began, due: began };
         self.dispatcher.context.hung(Some(run), event, &InboxRow::new(StoredEvent::Update(Vec::new()), 1))
     }
+}
+
+fn entry(plugin: &Arc<Plugin>) -> Entry {
+    Entry { plugin: plugin.clone(), trial: None, priority: 0, on_crash: OnCrash::Retry }
 }
 
 #[tokio::test]
@@ -148,4 +170,79 @@ async fn a_state_that_ends_on_trial_does_not_come_back_from_before_it() {
 
 fn expiry_key(of: &[u8]) -> Vec<u8> {
     crate::store::rows::expiry::key(BOT, 5, of)
+}
+
+#[tokio::test]
+async fn jobs_leave_it_to_events_to_tell_that_a_rest_is_over() {
+    let bench = Bench::new();
+    let plugin = keyed(&bench.engine, "chat");
+    bench.serve(&plugin, None);
+    tokio::time::pause();
+    bench.tire(&plugin);
+    let context = &bench.dispatcher.context;
+    assert!(context.must_jobs_wait(&plugin.name) && context.must_wait(&plugin.name, 1));
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert!(bench.is_resumed());
+    assert!(!context.must_jobs_wait(&plugin.name));
+    assert!(!context.must_wait(&plugin.name, 1), "the job is no probe");
+    assert!(context.must_wait(&plugin.name, 2), "this event is");
+    bench.ends(&plugin, 1, Ok(Verdict::Done));
+    assert!(bench.is_resumed() && !context.must_wait(&plugin.name, 2));
+}
+
+#[tokio::test]
+async fn when_the_event_that_was_to_tell_is_gone_another_one_is_looked_at() {
+    let bench = Bench::new();
+    let plugin = keyed(&bench.engine, "chat");
+    bench.serve(&plugin, None);
+    tokio::time::pause();
+    bench.tire(&plugin);
+    let context = &bench.dispatcher.context;
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert!(bench.is_resumed());
+    assert!(!context.must_wait(&plugin.name, 1) && context.must_wait(&plugin.name, 2));
+    context.let_go_of_probes(2);
+    assert!(!bench.is_resumed() && context.must_wait(&plugin.name, 2));
+    // Its user has ended the conversation, say.
+    context.let_go_of_probes(1);
+    assert!(bench.is_resumed(), "whatever waits is woken");
+    assert!(!context.must_wait(&plugin.name, 2));
+}
+
+#[tokio::test]
+async fn a_turn_that_ends_lets_go_of_what_it_was_to_tell() {
+    let bench = Bench::new();
+    let plugin = keyed(&bench.engine, "chat");
+    bench.serve(&plugin, None);
+    let (context, lane) = (&bench.dispatcher.context, EventLane::whole(Lane::Chat(ChatId(7))));
+    let update = br#"{"update_id":1,"message":{"message_id":1,"date":1,"chat":{"id":7,"type":"private"},"text":"hi"}}"#;
+    let value = InboxRow::new(StoredEvent::Update(update.to_vec()), unix_millis()).encode();
+    let ops = vec![store::Op::Put { key: inbox::key(BOT, lane, 5), value }];
+    context.must_commit(store::Commit { ops, ..Default::default() }).await.unwrap();
+    tokio::time::pause();
+    bench.tire(&plugin);
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert!(bench.is_resumed());
+    assert!(!context.must_wait(&plugin.name, 5) && context.must_wait(&plugin.name, 6));
+    context.turn(1, lane).await.unwrap();
+    assert!(bench.is_resumed() && !context.must_wait(&plugin.name, 6));
+}
+
+#[tokio::test]
+async fn a_rest_outlasts_the_changes_of_other_plugins_and_ends_with_its_own() {
+    let bench = Bench::new();
+    let (shop, other) = (keyed(&bench.engine, "chat"), PluginName::new("other"));
+    let [first, second] = ["chat", "topic"].map(|key| keyed_as(&bench.engine, &other, key));
+    let serve = |plugins: &[&Arc<Plugin>]| {
+        bench.dispatcher.set_routes(Routes::new(plugins.iter().map(|plugin| entry(plugin)).collect()))
+    };
+    serve(&[&shop, &first]);
+    bench.tire(&shop);
+    assert_eq!(serve(&[&shop, &second]), []);
+    assert_eq!(serve(&[&shop]), []);
+    assert!(bench.dispatcher.context.must_wait(&shop.name, 1));
+    assert_eq!(serve(&[&keyed(&bench.engine, "topic")]), std::slice::from_ref(&shop.name));
+    assert!(!bench.dispatcher.context.must_wait(&shop.name, 1));
+    bench.tire(&shop);
+    assert_eq!(serve(&[&second]), std::slice::from_ref(&shop.name));
 }

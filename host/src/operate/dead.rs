@@ -131,14 +131,21 @@ impl Operator {
     pub async fn retry(&self, which: &Selection) -> Result<Outcome, Error> {
         self.each(which, |number, value| {
             let row = DeadRow::decode(value).map_err(|error| error.to_string())?;
-            if let Some(ops) = jobs::queued_again(self.bot, &row, unix_millis()) {
+            if let Some((unique, ops)) = jobs::queued_again(self.bot, &row, unix_millis()) {
+                let mut reads = Vec::new();
+                if let Some(key) = unique {
+                    if self.store.get(&key).map_err(|error| error.to_string())?.is_some() {
+                        return Err("another job with its unique key is queued meanwhile".to_owned());
+                    }
+                    reads.push(Read::Value { key, seen: None });
+                }
                 tracing::info!(number, "a dead letter goes back into the queue of its plugin's jobs");
-                return Ok((None, ops));
+                return Ok((None, reads, ops));
             }
             let (lane, rows) = waiting_again(row, unix_millis())?;
             tracing::info!(number, %lane, "a dead letter goes back into the inbox");
             let append = |row: InboxRow| Op::Append { prefix: inbox::lane_prefix(self.bot, lane), value: row.encode() };
-            Ok((Some(lane), rows.into_iter().map(append).collect()))
+            Ok((Some(lane), Vec::new(), rows.into_iter().map(append).collect()))
         })
         .await
     }
@@ -150,7 +157,7 @@ impl Operator {
     pub async fn drop_letters(&self, which: &Selection) -> Result<Outcome, Error> {
         self.each(which, |number, _| {
             tracing::info!(number, "a dead letter is dropped");
-            Ok((None, Vec::new()))
+            Ok((None, Vec::new(), Vec::new()))
         })
         .await
     }
@@ -159,7 +166,7 @@ impl Operator {
     async fn each(
         &self,
         which: &Selection,
-        instead: impl Fn(u64, &[u8]) -> Result<(Option<EventLane>, Vec<Op>), String>,
+        instead: impl Fn(u64, &[u8]) -> Result<(Option<EventLane>, Vec<Read>, Vec<Op>), String>,
     ) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
         let mut last: Option<Receipt> = None;
@@ -170,14 +177,16 @@ impl Operator {
                 refuse("there is no such dead letter".to_owned());
                 continue;
             };
-            let (lane, ops) = match instead(number, &value) {
+            let (lane, reads, ops) = match instead(number, &value) {
                 Ok(instead) => instead,
                 Err(reason) => {
                     refuse(reason);
                     continue;
                 }
             };
-            match self.store.commit(self.removal(key, value, lane, ops)).await {
+            let mut commit = self.removal(key, value, lane, ops);
+            commit.reads.extend(reads);
+            match self.store.commit(commit).await {
                 Ok(receipt) => {
                     last = Some(receipt);
                     self.tell_jobs();

@@ -184,10 +184,13 @@ impl Operator {
     }
 }
 
-/// What puts a job that was set aside back into its plugin's queue, under its id; `None` for what is no job. The bound
-/// of the queue is the plugin's, not the operator's.
-pub(super) fn queued_again(bot: BotId, letter: &DeadRow, now: u64) -> Option<Vec<Op>> {
-    let StoredEvent::Job { plugin, conversation, id, name, payload, queued: _ } = &letter.event else { return None };
+/// What puts a job that was set aside back into its plugin's queue, under its id and its unique key, which nobody must have
+/// meanwhile; `None` for what is no job. The bound of the queue is the plugin's, not the operator's.
+pub(super) fn queued_again(bot: BotId, letter: &DeadRow, now: u64) -> Option<(Option<Vec<u8>>, Vec<Op>)> {
+    let StoredEvent::Job { plugin, conversation, id, name, payload, queued: _, key } = &letter.event else {
+        return None;
+    };
+    let unique = key.as_deref().map(|key| job::unique_key(bot, plugin, key));
     let head = HeadRow {
         name: name.clone(),
         conversation: *conversation,
@@ -197,11 +200,13 @@ pub(super) fn queued_again(bot: BotId, letter: &DeadRow, now: u64) -> Option<Vec
         attempts: 0,
         reason: String::new(),
         begun: false,
-        key: None,
+        key: key.clone(),
     };
-    Some(vec![
+    let mut ops = vec![
         Op::Put { key: job::head_key(bot, plugin, *id), value: head.encode() },
         Op::Put { key: job::payload_key(bot, plugin, *id), value: payload.clone() },
         Op::Append { prefix: job::queue(bot, plugin), value: TurnRow { id: *id, due: 0, since: 0 }.encode() },
-    ])
+    ];
+    ops.extend(unique.clone().map(|key| Op::Put { key, value: id.to_be_bytes().to_vec() }));
+    Some((unique, ops))
 }

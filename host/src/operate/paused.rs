@@ -11,15 +11,15 @@ use crate::store::rows::paused::{self, PausedRow};
 use crate::store::{Commit, CommitError, Op};
 
 impl Operator {
-    /// The paused plugins, and since when they are, in Unix milliseconds.
+    /// The paused plugins, since when they are, and why.
     ///
     /// # Errors
     /// When the store can't be read.
-    pub fn paused(&self) -> Result<BTreeMap<PluginName, u64>, Error> {
+    pub fn paused(&self) -> Result<BTreeMap<PluginName, PausedRow>, Error> {
         let rows = self.store.scan_prefix(&paused::bot_prefix(self.bot), usize::MAX)?;
         // One that can't be read is a pause all the same.
-        let since = |value: &[u8]| PausedRow::decode(value).map_or(0, |row| row.since);
-        Ok(rows.iter().filter_map(|(key, value)| Some((paused::parse_key(key)?, since(value)))).collect())
+        let row = |value: &[u8]| PausedRow::decode(value).unwrap_or(PausedRow { since: 0, crash: None });
+        Ok(rows.iter().filter_map(|(key, value)| Some((paused::parse_key(key)?, row(value)))).collect())
     }
 
     /// Pauses a plugin. One that is paused already stays so since when it was. Answers when it is on disk.
@@ -32,7 +32,7 @@ impl Operator {
             return Ok(());
         }
         tracing::info!(%plugin, "plugin is paused");
-        self.write(Op::Put { key, value: PausedRow { since: unix_millis() }.encode() }).await
+        self.write(Op::Put { key, value: PausedRow { since: unix_millis(), crash: None }.encode() }).await
     }
 
     /// Lets a plugin go on. Answers when it is on disk, with whether it was paused.

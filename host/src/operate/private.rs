@@ -47,7 +47,7 @@ pub(super) fn show(event: &StoredEvent, rest: &[Vec<u8>], payload: bool) -> Json
             "conversation": conversation,
             "payload": bytes(stored, payload),
         } }),
-        StoredEvent::Job { plugin, conversation, id, name, payload: stored, queued } => json!({ "job": {
+        StoredEvent::Job { plugin, conversation, id, name, payload: stored, queued, key: _ } => json!({ "job": {
             "plugin": plugin,
             "name": name,
             "id": id,

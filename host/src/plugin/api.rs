@@ -50,7 +50,7 @@ mod stored;
 mod tests;
 pub(super) mod wasi;
 
-pub(super) use fsm::{put_state, read_state};
+pub(super) use fsm::{OfAnother, put_state, read_state};
 
 /// What the guest's host functions work on: the data of a wasmtime store.
 pub(super) struct Host {

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use arc_swap::ArcSwap;
 use secrecy::SecretString;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::{Component, HasSelf, Linker};
@@ -23,10 +24,9 @@ use super::limits::{MEMORY_CAP, MOST_INSTANCES, MOST_MEMORIES, MOST_TABLES};
 use super::pace::Paces;
 use super::run::describe;
 use super::turns::{Habit, LongRuns, Turns};
-use super::version::{Context, file_hash};
+use super::version::{Context, Texts, file_hash};
 use super::{Buttons, Error, Grants, HttpClient, Limits, Manifest, Plugin, Rights, Version, component, grants};
 use crate::domain::PluginName;
-use crate::i18n::Catalogs;
 
 /// The guest's part of a run's stack; what is left of the stack is for host functions.
 const GUEST_STACK: usize = 256 << 10;
@@ -82,8 +82,11 @@ struct Inner {
     allowances: Allowances,
     paces: Paces,
     cache: Option<Cache>,
-    /// Compiling takes memory and all processors, so plugins are loaded one after the other.
-    loading: Mutex<()>,
+    /// Compiling takes memory and all processors, so plugins are compiled one after the other; a second one, lest a file that
+    /// takes very long keeps its own correction waiting.
+    compiling: Turnstile,
+    /// There are not many places for plugins that describe themselves.
+    describing: Mutex<()>,
     clock: Clock,
 }
 
@@ -114,20 +117,21 @@ impl Engine {
             allowances: Allowances::default(),
             paces: Paces::default(),
             cache: settings.cache_dir.and_then(|folder| Cache::open(folder, &wasm)),
-            loading: Mutex::new(()),
+            compiling: Turnstile::letting_in(2),
+            describing: Mutex::new(()),
             clock,
             wasm,
         })))
     }
 
     /// Makes a plugin of a file: compiles it (or takes it from the cache), checks what it needs, and has it
-    /// describe itself. Takes its time, so not for a thread that serves others.
+    /// describe itself. Takes its time, so not for a thread that serves others. What is in the cache waits for no other
+    /// plugin that is compiled.
     ///
     /// # Errors
     /// When the file can't serve; the error says why and what to do.
     pub fn load(&self, name: PluginName, wasm: &[u8], settings: Settings) -> Result<Arc<Plugin>, Error> {
         settings.limits.check().map_err(Error::Limits)?;
-        let _one_at_a_time = self.0.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let component = self.component(wasm)?;
         let code = self.link(&component)?;
         let bare = Context {
@@ -141,13 +145,19 @@ impl Engine {
             http: Vec::new(),
             tells_expired: false,
             state_version: 0,
-            catalogs: Catalogs::default(),
+            catalogs: ArcSwap::default(),
         };
-        let (bare, described) = describe(self, &code, bare);
+        let (bare, described) = {
+            let _one_at_a_time = self.0.describing.lock().unwrap_or_else(PoisonError::into_inner);
+            describe(self, &code, bare)
+        };
         let mut described = described.map_err(|error| Error::Describe(error.with_place(&name)))?;
-        let sources: Vec<_> = described.catalogs.drain(..).map(|catalog| (catalog.locale, catalog.source)).collect();
-        let overrides = settings.locales_dir.map(|folder| folder.join(name.as_str()));
-        let catalogs = Catalogs::load(&sources, overrides.as_deref(), &settings.default_locale)?;
+        let texts = Texts {
+            sources: described.catalogs.drain(..).map(|catalog| (catalog.locale, catalog.source)).collect(),
+            overrides: settings.locales_dir.map(|folder| folder.join(name.as_str())),
+            default_locale: settings.default_locale,
+        };
+        let catalogs = texts.read()?;
         let manifest = Manifest::check(described).map_err(Error::Manifest)?;
         let buttons = Buttons::of(&manifest, &catalogs).map_err(Error::Manifest)?;
         let context = Context {
@@ -155,7 +165,7 @@ impl Engine {
             http: manifest.http.clone(),
             tells_expired: manifest.expired,
             state_version: manifest.state_version,
-            catalogs,
+            catalogs: ArcSwap::from_pointee(catalogs),
             ..bare
         };
         let mut warnings = context.warnings();
@@ -182,14 +192,22 @@ impl Engine {
             pace,
             habit,
             turns,
-            buttons,
+            buttons: ArcSwap::from_pointee(buttons),
+            texts,
+            retired: false.into(),
         }))
     }
 
     fn component(&self, wasm: &[u8]) -> Result<Component, Error> {
         let inner = &self.0;
         let hash = file_hash(wasm);
-        if let Some(component) = inner.cache.as_ref().and_then(|cache| cache.get(&inner.wasm, &hash)) {
+        let cached = || inner.cache.as_ref().and_then(|cache| cache.get(&inner.wasm, &hash));
+        if let Some(component) = cached() {
+            return Ok(component);
+        }
+        let _few_at_a_time = inner.compiling.enter();
+        // It may have been compiled while this waited.
+        if let Some(component) = cached() {
             return Ok(component);
         }
         // What describes an interface is not always checked before it is relied on, and anybody can have written it.
@@ -240,6 +258,35 @@ impl Engine {
             Ok(UpdateDeadline::Yield(1))
         });
         store
+    }
+}
+
+/// Lets a few in at a time. For threads that may block.
+struct Turnstile {
+    left: Mutex<usize>,
+    out: Condvar,
+}
+
+/// Whoever is in.
+struct Inside<'a>(&'a Turnstile);
+
+impl Turnstile {
+    fn letting_in(most: usize) -> Self {
+        Self { left: Mutex::new(most), out: Condvar::new() }
+    }
+
+    fn enter(&self) -> Inside<'_> {
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.out.wait_while(left, |left| *left == 0).unwrap_or_else(PoisonError::into_inner);
+        *left -= 1;
+        Inside(self)
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        *self.0.left.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.out.notify_one();
     }
 }
 

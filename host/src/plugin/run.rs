@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use wasmtime::{Store, Trap, WasmBacktrace};
 
 use super::allowance::Queued;
-use super::api::{Host, HostFailed, Run, shorten};
+use super::api::{Host, HostFailed, OfAnother, Run, shorten};
 use super::bindings::PluginPre;
 use super::bindings::botyard::types::types as wire;
 use super::bindings::exports::botyard::plugin::handler as exported;
@@ -174,6 +174,9 @@ pub enum RunError {
         /// When there is some again.
         wait: Duration,
     },
+    /// Its conversation has a state of another version, which serves by now: that one is to be given the event.
+    #[error("another version of the plugin has taken the conversation over meanwhile")]
+    Superseded,
     /// The host could not do its part; not the plugin's fault.
     #[error("the host failed: {0}")]
     Host(String),
@@ -198,7 +201,9 @@ impl RunError {
             Self::OutOfTime(_) | Self::Hung(_) => Some(Limit::Time),
             Self::OutOfMemory(_) => Some(Limit::Memory),
             Self::Short { limit, .. } => Some(*limit),
-            Self::Refused { .. } | Self::Trapped { .. } | Self::Panicked { .. } | Self::Host(_) => None,
+            Self::Refused { .. } | Self::Trapped { .. } | Self::Panicked { .. } | Self::Superseded | Self::Host(_) => {
+                None
+            }
         }
     }
 
@@ -228,6 +233,8 @@ impl Plugin {
         let host = Host::running(Arc::clone(&self.context), Arc::clone(&meter), http, invocation, tx, outbound);
         let (host, result) = match &invocation.event {
             wire::Event::Expired(state) => self.handle_expired(host, invocation, state).await,
+            // Long ones would be made again with every step of their user: they read the state when they ask for it.
+            job @ wire::Event::Job(_) if host.has_own_state() => self.handle(host, invocation, job.clone()).await,
             event => match self.take_over_state(host, invocation.standing).await {
                 (host, Ok(())) => {
                     // What became of the state stays, also where the run passes.
@@ -408,6 +415,9 @@ fn explain(host: &mut Host, error: &wasmtime::Error) -> RunError {
     let limits = host.budget;
     if error.is::<Exhausted>() {
         return RunError::OutOfCpu(limits.cpu);
+    }
+    if error.is::<OfAnother>() {
+        return RunError::Superseded;
     }
     if let Some(failed) = error.downcast_ref::<HostFailed>() {
         return RunError::Host(failed.to_string());

@@ -90,7 +90,12 @@ impl Outbound for Telegram {
 
 /// A plugin that has this key, and does nothing.
 pub(crate) fn keyed(engine: &Engine, key: &str) -> Arc<Plugin> {
-    engine.load(name(), &Guest { key, ..Default::default() }.module(), settings()).unwrap()
+    keyed_as(engine, &name(), key)
+}
+
+/// The same under another name.
+pub(crate) fn keyed_as(engine: &Engine, name: &PluginName, key: &str) -> Arc<Plugin> {
+    engine.load(name.clone(), &Guest { key, ..Default::default() }.module(), settings()).unwrap()
 }
 
 /// An engine and a store, for one test.

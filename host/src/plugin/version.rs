@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use arc_swap::{ArcSwap, Guard};
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
@@ -14,9 +17,9 @@ use super::engine::Engine;
 use super::grants::{self, Reach};
 use super::pace::Pace;
 use super::turns::{Habit, Turns};
-use super::{Buttons, Grants, Limit, Limits, Manifest, Rights};
+use super::{Buttons, Error, Grants, Limit, Limits, Manifest, Rights};
 use crate::domain::{OriginPattern, PluginName};
-use crate::i18n::{Catalogs, Markup, Value};
+use crate::i18n::{self, Catalogs, Markup, Value};
 use crate::store::rows::version::PaceRow;
 
 /// Tells versions apart: the beginning of the SHA-256 of the plugin's file, in hexadecimal.
@@ -73,7 +76,25 @@ pub struct Plugin {
     pub(super) pace: Arc<Pace>,
     pub(super) habit: Habit,
     pub(super) turns: Turns,
-    pub(super) buttons: Buttons,
+    pub(super) buttons: ArcSwap<Buttons>,
+    pub(super) texts: Texts,
+    /// It serves no more.
+    pub(super) retired: AtomicBool,
+}
+
+/// What a plugin's catalogs are made of.
+pub(super) struct Texts {
+    /// Its own, by locale.
+    pub(super) sources: Vec<(String, String)>,
+    /// The operator's folder of texts for it.
+    pub(super) overrides: Option<PathBuf>,
+    pub(super) default_locale: String,
+}
+
+impl Texts {
+    pub(super) fn read(&self) -> Result<Catalogs, i18n::Error> {
+        Catalogs::load(&self.sources, self.overrides.as_deref(), &self.default_locale)
+    }
 }
 
 /// What every run of a version shares and none changes.
@@ -94,31 +115,53 @@ pub(super) struct Context {
     pub(super) tells_expired: bool,
     /// The version of the states that the plugin writes; 0 when it keeps none.
     pub(super) state_version: u32,
-    pub(super) catalogs: Catalogs,
+    pub(super) catalogs: ArcSwap<Catalogs>,
 }
 
 impl Plugin {
     /// A message from the plugin's catalogs, for what the host itself shows: the help of commands.
     #[must_use]
     pub fn translate(&self, locale: &str, key: &str, args: &[(String, Value)]) -> Option<String> {
-        self.context.catalogs.translate(locale, key, args, Markup::Plain)
+        self.context.catalogs.load().translate(locale, key, args, Markup::Plain)
+    }
+
+    /// Whether others serve in its place: what of it is still under way finds states of theirs then, and must leave them
+    /// as they are.
+    pub fn set_retired(&self, retired: bool) {
+        self.retired.store(retired, Relaxed);
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.load(Relaxed)
     }
 
     /// The buttons of its keyboards.
     #[must_use]
-    pub fn buttons(&self) -> &Buttons {
-        &self.buttons
+    pub fn buttons(&self) -> Guard<Arc<Buttons>> {
+        self.buttons.load()
+    }
+
+    /// Reads the operator's texts for it again: for all that is said from now on. Blocks.
+    ///
+    /// # Errors
+    /// When they can't be used; then those before stay.
+    pub fn read_texts(&self) -> Result<(), Error> {
+        let catalogs = self.texts.read()?;
+        let buttons = Buttons::of(&self.manifest, &catalogs).map_err(Error::Manifest)?;
+        self.context.catalogs.store(Arc::new(catalogs));
+        self.buttons.store(Arc::new(buttons));
+        Ok(())
     }
 
     /// What of its catalogs an author or a translator should look at.
     #[must_use]
     pub fn catalog_warnings(&self) -> Vec<String> {
-        self.context.catalogs.warnings()
+        self.context.catalogs.load().warnings()
     }
 
     /// The locales that the plugin can speak.
-    pub fn locales(&self) -> impl Iterator<Item = String> + '_ {
-        self.context.catalogs.locales()
+    pub fn locales(&self) -> impl Iterator<Item = String> + use<> {
+        self.context.catalogs.load().locales().collect::<Vec<_>>().into_iter()
     }
 
     /// How this version has done so far.

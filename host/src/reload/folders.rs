@@ -46,6 +46,8 @@ impl Folders {
             let target = path.canonicalize().ok();
             for file in [Some(path.as_path()), target.as_deref()].into_iter().flatten() {
                 wanted.extend(folder_of(file));
+                // Itself, where it is one.
+                wanted.extend(folder_of(&file.join("any")).filter(|(folder, _)| folder == file));
             }
         }
         let Some(watcher) = &mut self.watcher else { return };

@@ -183,6 +183,52 @@ async fn a_change_between_begin_and_run_is_told_of() {
 }
 
 #[tokio::test]
+async fn a_folder_is_what_is_in_it() {
+    let prepare = |folder: &Path| fs::create_dir(folder.join("texts")).unwrap();
+    let mut watched = Watched::start(prepare, &["texts"]).await;
+    let told =
+        async |watched: &mut Watched| timeout(Duration::from_millis(1_200), watched.changed.recv()).await.is_ok();
+    watched.write("texts/en.ftl", "a = A");
+    assert!(told(&mut watched).await, "a new file");
+    watched.write("texts/.en.ftl.swp", "of an editor");
+    watched.write("texts/en.ftl", "a = A");
+    assert!(!told(&mut watched).await);
+    watched.write("texts/en.ftl", "a = B");
+    assert!(told(&mut watched).await, "other content");
+    watched.write("texts/en.ftl", "");
+    assert!(!told(&mut watched).await, "on its way");
+    watched.write("texts/en.ftl", "a = C");
+    assert!(told(&mut watched).await);
+    fs::remove_file(watched.path("texts/en.ftl")).unwrap();
+    assert!(told(&mut watched).await, "a file that is gone");
+}
+
+/// What can be looked at and not read, also by root.
+#[tokio::test(start_paused = true)]
+async fn a_file_that_can_not_be_read_is_told_of_once_and_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let (sender, mut changed) = mpsc::channel(1);
+    let mut files = Files { files: BTreeMap::new(), folders: Folders::without_events(), changed: sender };
+    files.follow(vec![path.clone()], true).await;
+    symlink("/proc/self/mem", &path).unwrap();
+    let mut looks = async |files: &mut Files| {
+        for _ in 0..100 {
+            assert!(files.look().await.is_ok());
+            tokio::time::sleep(SHORT).await;
+        }
+        changed.try_recv().is_ok()
+    };
+    assert!(looks(&mut files).await, "whoever wants it is to say that it can't be read");
+    assert!(!looks(&mut files).await);
+    assert!(files.is_settling(), "it is tried again");
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "at last").unwrap();
+    assert!(looks(&mut files).await);
+    assert!(!files.is_settling());
+}
+
+#[tokio::test]
 async fn stops_when_told_even_while_nobody_takes_its_news() {
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<PathBuf> = ["a", "b"].iter().map(|name| folder.path().join(name)).collect();

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use botyard::simulator::{ALICE, BOTIR, DIEGO, GROUP};
-use botyard_tests::{guest, plugin};
+use botyard_tests::{Host, guest, plugin};
 
+use super::operator::json;
 use super::support::{ask, builder, echo_host, next, simulator};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,6 +55,44 @@ async fn greeter_speaks_the_users_language_and_the_operators_words() {
     host.start();
     assert_eq!(ask(&simulator, DIEGO, "/hello").await, "Oi, Diego!");
     assert_eq!(ask(&simulator, ALICE, "/hello").await, "Hello, Alice!");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operators_words_are_in_force_when_they_are_saved() {
+    let simulator = simulator().await;
+    let mut host =
+        builder(&simulator).sections("[i18n]\nlocales = \"texts\"\n").plugin("greeter", &plugin("greeter"), "").start();
+    let (version, since) = (json(&host, &["plugin", "list"])[0]["version"].clone(), |host: &Host| {
+        json(host, &["plugin", "list"])[0]["since"].clone()
+    });
+    let began = since(&host);
+    let texts = host.folder().join("texts/greeter");
+    let said = |host: &Host, times: usize| host.log().matches("texts for the plugin have changed").count() >= times;
+    let noted =
+        |host: &Host| host.get("/readyz").is_some_and(|(status, report)| status == 200 && report.contains("pt.ftl"));
+
+    // The folder comes later than the host.
+    std::fs::create_dir_all(&texts).expect("writable");
+    std::fs::write(texts.join("pt.ftl"), "hello = Oi, { $name }!\n").expect("writable");
+    host.wait_until("the new file is read", |host| said(host, 1));
+    assert_eq!(ask(&simulator, DIEGO, "/hello").await, "Oi, Diego!");
+
+    // Half of a file, as an editor leaves it.
+    std::fs::write(texts.join("pt.ftl"), "hello = Salve, { $na").expect("writable");
+    host.wait_until("the broken file is noted", noted);
+    assert_eq!(ask(&simulator, DIEGO, "/hello").await, "Oi, Diego!", "the words before stay");
+    std::fs::write(texts.join("pt.ftl"), "hello = Salve, { $name }!\n").expect("writable");
+    host.wait_until("the mended file is read", |host| said(host, 2) && !noted(host));
+    assert_eq!(ask(&simulator, DIEGO, "/hello").await, "Salve, Diego!");
+
+    std::fs::remove_file(texts.join("pt.ftl")).expect("writable");
+    host.wait_until("it is gone", |host| said(host, 3));
+    assert_eq!(ask(&simulator, DIEGO, "/hello").await, "Hello, Diego!");
+    assert_eq!(
+        (&json(&host, &["plugin", "list"])[0]["version"], since(&host)),
+        (&version, began),
+        "no version has changed"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

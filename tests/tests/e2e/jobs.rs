@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use botyard::simulator::{ALICE, BOTIR};
-use botyard_tests::{guest, plugin};
+use botyard_tests::{Host, guest, plugin};
 
 use super::operator::{botyard, done, json};
 use super::support::{ask, builder, dead_letters, next, simulator};
@@ -126,4 +126,98 @@ async fn a_plugin_is_told_of_a_state_that_it_has_lost() {
     done(&host, &["plugin", "reload", "versioned", "--force"]);
     assert_eq!(ask(&simulator, ALICE, "/lost").await, "walking 1 {\"Walking\":{\"steps\":2}}");
     assert_eq!(ask(&simulator, ALICE, "/lost").await, "nothing", "it was let go of");
+}
+
+/// A host whose plugin has states and jobs, in its first version, and where its file is.
+async fn versioned(config: &str) -> (botyard::simulator::Simulator, Host, tempfile::TempDir) {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::copy(guest("versioned_a"), folder.path().join("steps.wasm")).expect("writable");
+    let config = format!("probation = \"0s\"\n{config}");
+    let host = builder(&simulator).plugin("steps", &folder.path().join("steps.wasm"), &config).start();
+    (simulator, host, folder)
+}
+
+fn jobs(host: &Host, outcome: &str) -> f64 {
+    host.metrics().sum("botyard_jobs_total", &[&format!("outcome=\"{outcome}\"")])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_of_a_version_that_serves_no_more_leaves_the_state_to_the_one_that_does() {
+    for when in ["early", "late"] {
+        let (simulator, mut host, folder) = versioned("").await;
+        assert_eq!(ask(&simulator, ALICE, "/step").await, "1: step 1");
+        let first = json(&host, &["plugin", "list"])[0]["version"].clone();
+        simulator.user_says(ALICE, ALICE, &format!("/later {when} 1500")).expect("a chat");
+        host.wait_until("it runs", |host| host.metrics().sum("botyard_jobs", &["state=\"running\""]) == 1.0);
+        std::fs::copy(guest("versioned_b"), folder.path().join("new")).expect("writable");
+        std::fs::rename(folder.path().join("new"), folder.path().join("steps.wasm")).expect("writable");
+        host.wait_until("it serves", |host| json(host, &["plugin", "list"])[0]["version"] != first);
+        assert_eq!(ask(&simulator, ALICE, "/step").await, "2: step 2, carried over");
+        assert_eq!(jobs(&host, "done"), 0.0, "it is still at work");
+        assert_eq!(next(&simulator, ALICE, 2).await, "2: 2 steps", "made again, by the version whose state it is");
+        assert_eq!(ask(&simulator, ALICE, "/step").await, "2: step 3, carried over", "{when}");
+        assert_eq!(jobs(&host, "retried") + jobs(&host, "dead"), 0.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_reads_the_state_late_is_not_made_again_with_every_step() {
+    let (simulator, host, _folder) = versioned("").await;
+    assert_eq!(ask(&simulator, ALICE, "/step").await, "1: step 1");
+    simulator.user_says(ALICE, ALICE, "/later late 1000").expect("a chat");
+    for step in 2..=5 {
+        assert_eq!(ask(&simulator, ALICE, "/step").await, format!("1: step {step}"));
+    }
+    assert_eq!(jobs(&host, "done"), 0.0, "it is still at work");
+    assert_eq!(next(&simulator, ALICE, 5).await, "1: 5 steps");
+    assert_eq!(host.metrics().sum("botyard_commit_conflicts_total", &[]), 0.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_others_are_always_in_the_way_of_is_given_up_some_time() {
+    let (simulator, mut host, _folder) = versioned("jobs = { attempts = 1 }").await;
+    assert_eq!(ask(&simulator, ALICE, "/step").await, "1: step 1");
+    simulator.user_says(ALICE, ALICE, "/later early 200").expect("a chat");
+    for step in 2.. {
+        assert_eq!(ask(&simulator, ALICE, "/step").await, format!("1: step {step}"));
+        if jobs(&host, "dead") > 0.0 {
+            break;
+        }
+        assert_eq!(jobs(&host, "done"), 0.0);
+    }
+    assert_eq!(host.metrics().sum("botyard_commit_conflicts_total", &[]), 6.0);
+    assert!(host.stop().status.success());
+    let letters = dead_letters(&host);
+    assert!(letters.len() == 1 && letters[0].reason.contains("read that late"), "{letters:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_is_put_back_keeps_its_unique_key() {
+    let simulator = simulator().await;
+    let mut host =
+        builder(&simulator).plugin("jobs", &guest("jobs"), "jobs = { attempts = 1, time = \"500ms\" }").start();
+    assert_eq!(ask(&simulator, ALICE, "/once tea").await, "queued");
+    host.wait_until("it is set aside", |host| jobs(host, "dead") == 1.0);
+    let letters = json(&host, &["dead", "list"]);
+    let number = letters["letters"][0]["number"].to_string();
+    done(&host, &["plugin", "pause", "jobs"]);
+    done(&host, &["dead", "retry", &number]);
+    let ids = |host: &Host| -> Vec<u64> {
+        let list = json(host, &["jobs", "list"]);
+        list["jobs"].as_array().expect("a list").iter().map(|job| job["id"].as_u64().expect("an id")).collect()
+    };
+    let queued = ids(&host);
+    assert_eq!(queued.len(), 1);
+    done(&host, &["plugin", "resume", "jobs"]);
+    assert_eq!(ask(&simulator, ALICE, "/once tea").await, "queued");
+    assert!(ids(&host).iter().all(|id| queued.contains(id)), "there is no second one");
+
+    // While another one has the key, it is not put back beside it.
+    host.wait_until("it is set aside again", |host| jobs(host, "dead") >= 2.0);
+    assert_eq!(ask(&simulator, ALICE, "/once tea").await, "queued");
+    let letters = json(&host, &["dead", "list"]);
+    let number = letters["letters"][0]["number"].to_string();
+    let (_, out, errors) = botyard(&host, &["dead", "retry", &number]);
+    assert!(format!("{out}{errors}").contains("unique key"), "{out}{errors}");
 }

@@ -7,7 +7,7 @@ use botyard::store::rows::dead::DeadRow;
 use botyard_tests::{Host, Module, guest, plugin};
 
 use super::operator::{botyard, done, json};
-use super::support::{ask, builder, dead_letters, next, simulator};
+use super::support::{ask, builder, dead_letters, delivered, next, simulator};
 
 /// How long anything may take on a machine that has much else to do.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -352,4 +352,40 @@ async fn no_plugin_sees_the_token_even_where_telegram_tells_it() {
     simulator.add_fault(Fault::on("getFile", answer));
     let answer = ask(&simulator, ALICE, "/call getFile").await;
     assert!(answer.contains("documents/file_0.pdf") && !answer.contains("test-token"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_that_only_waits_leaves_places_to_the_others() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator)
+        .plugin("waits", &guest("loops"), "limits = { time = \"40s\" }\npriority = 1")
+        .plugin("echo", &plugin("echo"), "")
+        .start();
+    assert_eq!(ask(&simulator, ALICE, "warm").await, "warm");
+    let threads = host.threads();
+    // More than there are places, each for as long as the test takes.
+    simulator.push_updates(&Bulk { text: "/wait".to_owned(), first_chat: FIRST_CHAT, ..Bulk::new(600, 600) });
+    host.wait_until("it has its share", |host| host.metrics().sum("botyard_crowd", &["plugin=\"waits\""]) == 395.0);
+    let began = std::time::Instant::now();
+    let bulk = Bulk { text: "hello".to_owned(), first_chat: FIRST_CHAT + 10_000, ..Bulk::new(300, 300) };
+    let before = simulator.delivered_in_all();
+    simulator.push_updates(&bulk);
+    delivered(&simulator, before + 300, PATIENCE).await;
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!(host.metrics().sum("botyard_crowd", &["plugin=\"waits\""]), 395.0, "they wait as before");
+    assert!(host.threads() <= threads + 2, "{threads} threads before, {} now", host.threads());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_for_a_place_gets_it_when_it_is_free() {
+    let simulator = simulator().await;
+    let mut host = builder(&simulator)
+        .sections("[dispatch]\nconcurrency = 4\nmax_attempts = 1")
+        .plugin("waits", &guest("loops"), "limits = { time = \"100ms\" }\npriority = 1")
+        .plugin("echo", &plugin("echo"), "")
+        .start();
+    simulator.push_updates(&Bulk { text: "/wait".to_owned(), ..Bulk::new(8, 8) });
+    host.wait_until("all have had their turn", |host| dead(host) >= 8.0);
+    assert_eq!(host.metrics().sum("botyard_crowd", &[]), 0.0);
+    assert_eq!(ask(&simulator, ALICE, "hello").await, "hello");
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use botyard::simulator::{ALICE, BOTIR, Bulk};
 use botyard_tests::{Host, guest, plugin};
 
+use super::operator::{done, state};
 use super::support::{ask, builder, chats, delivered, simulator};
 
 /// As a careful tool would put a new version in place.
@@ -225,6 +226,57 @@ async fn a_stop_does_not_wait_for_a_plugin_that_takes_minutes_to_compile() {
     let begun = std::time::Instant::now();
     assert!(host.stop().status.success());
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_do_not_wait_for_a_plugin_that_takes_minutes_to_compile() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let [echo, steps] = ["echo.wasm", "steps.wasm"].map(|name| folder.path().join(name));
+    replace(&echo, &plugin("echo"));
+    replace(&steps, &guest("versioned_a"));
+    let mut host = builder(&simulator)
+        .plugin("echo", &echo, "")
+        .plugin("steps", &steps, "probation = \"0s\"\npriority = 1")
+        .start();
+    replace(&steps, &guest("versioned_b"));
+    host.wait_until("the new version serves", |host| versions_in(&host.log()) == 1);
+    assert_eq!(ask(&simulator, ALICE, "/step").await, "2: step 1");
+
+    std::fs::write(folder.path().join("slow.wasm"), nested_loops(100_000)).expect("writable");
+    replace(&echo, &folder.path().join("slow.wasm"));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let begun = std::time::Instant::now();
+    done(&host, &["plugin", "pause", "steps"]);
+    assert_eq!(state(&host, "steps").0, "paused");
+    done(&host, &["plugin", "resume", "steps"]);
+    done(&host, &["plugin", "rollback", "steps"]);
+    assert_eq!(ask(&simulator, BOTIR, "/step").await, "1: step 1");
+    done(&host, &["plugin", "disable", "steps"]);
+    assert_eq!(state(&host, "steps").0, "disabled");
+    assert_eq!(ask(&simulator, BOTIR, "/step").await, "/step", "echo has them all");
+    done(&host, &["plugin", "disable", "echo"]);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let log = host.log();
+    let is_of_echo = |line: &&str| line.contains("does not load") && line.contains("plugin=echo");
+    assert_eq!(log.lines().find(is_of_echo), None, "it is still being compiled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_file_does_not_wait_for_the_one_before_it() {
+    let simulator = simulator().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let echo = folder.path().join("echo.wasm");
+    replace(&echo, &plugin("echo"));
+    let mut host = builder(&simulator).plugin("echo", &echo, "probation = \"0s\"").start();
+    std::fs::write(folder.path().join("slow.wasm"), nested_loops(100_000)).expect("writable");
+    replace(&echo, &folder.path().join("slow.wasm"));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let begun = std::time::Instant::now();
+    replace(&echo, &guest("versioned_b"));
+    host.wait_until("the newer version serves", |host| versions_in(&host.log()) == 1);
+    assert_eq!(ask(&simulator, ALICE, "which?").await, "2: which?");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 /// A component that is nothing but a function with so many loops in each other, for which the compiler's time is

@@ -143,6 +143,35 @@ async fn a_version_that_does_well_is_kept_and_can_be_gone_back_from() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_switched_off_stays_off_until_it_is_switched_on() {
+    let mut scene = Scene::new("probation = \"0s\"").await;
+    let first = scene.version();
+    scene.save("versioned_worse");
+    scene.host.wait_until("it serves", |host| state(host, "steps").1["version"] != first.as_str());
+    done(&scene.host, &["plugin", "disable", "steps"]);
+    done(&scene.host, &["plugin", "rollback", "steps"]);
+    assert_eq!(state(&scene.host, "steps").0, "disabled", "it goes back, and serves when it is switched on");
+    scene.save("versioned_b");
+
+    // Out of bot.toml, over a restart, and back.
+    let config = std::fs::read_to_string(scene.host.config_file()).expect("readable");
+    let (without, _) = config.split_once("[plugins.steps]").expect("it is there");
+    let echo = format!("[plugins.echo]\npath = {:?}\n", plugin("echo").display().to_string());
+    std::fs::write(scene.host.config_file(), format!("{without}{echo}")).expect("writable");
+    scene.host.stop();
+    scene.host.start();
+    std::fs::write(scene.host.config_file(), format!("{config}\n{echo}")).expect("writable");
+    let listed = |host: &Host| json(host, &["plugin", "list"]).as_array().expect("a list").len() == 2;
+    scene.host.wait_until("it is back", listed);
+    assert_eq!(state(&scene.host, "steps").0, "disabled");
+    assert_eq!(scene.ask(ALICE, "/step").await, "/step", "echo answers");
+
+    std::fs::copy(guest("versioned_a"), &scene.wasm).expect("writable");
+    done(&scene.host, &["plugin", "enable", "steps"]);
+    assert_eq!(scene.version(), first);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_canary_is_given_its_share_of_the_conversations_only() {
     let mut scene = Scene::new("canary = 30").await;
     scene.save("versioned_worse");
@@ -181,6 +210,17 @@ async fn a_crash_does_what_the_entry_says() {
     simulator.user_says(ALICE, ALICE, "/panic now").expect("a chat");
     host.wait_until("paused", |host| state(host, "pauses").0 == "paused");
     assert_eq!(ask(&simulator, BOTIR, "hello").await, "hello", "other chats go on");
+    let list = json(&host, &["plugin", "list"]);
+    let paused =
+        list.as_array().expect("a list").iter().find(|plugin| plugin["name"] == "pauses").expect("it is there");
+    let says = |key: &str, what: &str| paused[key].as_str().is_some_and(|text| text.contains(what));
+    assert!(says("reason", "panicked at") && says("backtrace", "panics"), "{paused}");
+    let (_, report) = host.get("/readyz").expect("it answers");
+    assert!(report.contains("a run crashed, and it is paused"), "{report}");
+    let log = host.log();
+    let line =
+        log.lines().find(|line| line.contains("a run crashed, and the plugin is paused")).expect("it is told of");
+    assert!(line.contains("backtrace="), "{line}");
     host.stop();
     assert!(dead_letters(&host).is_empty(), "the event waits");
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Live, Loaded};
+use super::loads::{Asked, Done, Work};
+use super::{Entry, Live, Loaded};
 use crate::admin::{Action, KeptVersion, Order, OrderError, PluginState, PluginStatus};
 use crate::app::Parts;
 use crate::clock::unix_millis;
@@ -10,6 +11,8 @@ use crate::config::redaction::redact;
 use crate::domain::PluginName;
 use crate::intake::SetNow;
 use crate::operate::{self, Operator};
+use crate::store::rows::paused::PausedRow;
+use crate::whose;
 
 /// Lets those plugins wait, and only those, that the store says are paused.
 pub(in crate::app) fn apply_pauses(parts: &Parts, operator: &Operator) -> Result<(), operate::Error> {
@@ -17,9 +20,26 @@ pub(in crate::app) fn apply_pauses(parts: &Parts, operator: &Operator) -> Result
     for name in paused.keys() {
         tracing::warn!(plugin = %name, "the plugin is paused: its events wait; `botyard plugin resume` ends that");
     }
-    parts.readiness.plugins_paused(paused.keys().cloned());
+    parts.readiness.plugins_paused(paused.iter().map(|(name, row)| (name.clone(), why_paused(row))));
     parts.dispatcher.set_paused(paused.into_keys().collect());
     Ok(())
+}
+
+/// What is left to do of an order.
+enum Then {
+    /// Nothing.
+    Answer,
+    /// This is to be loaded first.
+    Load(Work),
+    /// Another version is to be loaded, beside whatever is being loaded.
+    GoBack { to: Option<String>, force: bool },
+}
+
+fn why_paused(row: &PausedRow) -> String {
+    match &row.crash {
+        Some(crash) => format!("a run crashed, and it is paused: its events wait; {}", crash.reason),
+        None => "an operator has paused it: its events wait".to_owned(),
+    }
 }
 
 impl Live {
@@ -38,15 +58,21 @@ impl Live {
                 answer.send(statuses).ok();
             }
             Order::SetWebhook(answer) => {
-                // Whoever takes these orders ends before this does only when the host stops.
-                self.parts.set_webhook.send(SetNow(answer)).await.ok();
+                let parts = self.parts.clone();
+                // Whoever takes these orders ends before this does only when the host stops, and may be busy until then.
+                tokio::spawn(whose::same(async move { parts.set_webhook.send(SetNow(answer)).await.ok() }));
             }
             Order::Versions { plugin, answer } => {
                 answer.send(self.kept(&plugin)).ok();
             }
             Order::Change { plugin, action, answer } => {
-                let done = self.change(&plugin, &action).await;
-                answer.send(done).ok();
+                let asked = Asked { plugin, action, answer };
+                match self.change(&asked.plugin, &asked.action).await {
+                    Ok(Then::Answer) => self.answer(vec![asked]),
+                    Ok(Then::Load(work)) => self.want(work, Some(asked)),
+                    Ok(Then::GoBack { to, force }) => self.go_back(asked, to, force),
+                    Err(error) => drop(asked.answer.send(Err(error))),
+                }
             }
         }
     }
@@ -86,7 +112,8 @@ impl Live {
         Ok(trial.chain(good).chain(rejected).collect())
     }
 
-    async fn change(&mut self, name: &PluginName, action: &Action) -> Result<PluginStatus, OrderError> {
+    /// Does what can be done at once.
+    async fn change(&mut self, name: &PluginName, action: &Action) -> Result<Then, OrderError> {
         let failed = |error: operate::Error| OrderError::Failed(error.to_string());
         let is_configured = self.config.plugins.get(name).is_some_and(|plugin| plugin.enabled);
         let is_known = match action {
@@ -99,16 +126,20 @@ impl Live {
             return Err(self.unknown(name));
         }
         match action {
-            Action::Rollback { to, force } => self.go_back(name, to.as_deref(), *force).await?,
-            Action::Disable => self.switch(name, false).await?,
-            Action::Enable => self.switch(name, true).await?,
+            Action::Rollback { to, force } => return Ok(Then::GoBack { to: to.clone(), force: *force }),
+            Action::Disable => return self.switch(name, false).await,
+            Action::Enable => return self.switch(name, true).await,
             Action::Reload { .. } if self.disabled.contains(name) => {
                 let why = format!("plugin `{name}` is switched off; `botyard plugin enable {name}` ends that");
                 return Err(OrderError::Failed(why));
             }
             // It has never been loaded, so it is the configuration that must be looked at again.
-            Action::Reload { .. } if !is_configured => self.reload_config(None).await,
-            Action::Reload { force } => self.reload(name, *force).await?,
+            Action::Reload { .. } if !is_configured => return Ok(Then::Load(Work::Config(None))),
+            Action::Reload { force } => {
+                // Also a version that was rolled back.
+                self.versions.pardon(name).await.map_err(|error| OrderError::Failed(format!("{error:#}")))?;
+                return Ok(Then::Load(Work::Plugin { name: name.clone(), force: *force }));
+            }
             Action::Pause => {
                 self.operator.pause(name).await.map_err(failed)?;
                 apply_pauses(&self.parts, &self.operator).map_err(failed)?;
@@ -120,6 +151,11 @@ impl Live {
                 apply_pauses(&self.parts, &self.operator).map_err(failed)?;
             }
         }
+        Ok(Then::Answer)
+    }
+
+    /// How a plugin stands, for whoever has ordered something.
+    pub(super) fn outcome(&self, name: &PluginName, action: &Action) -> Result<PluginStatus, OrderError> {
         match self.failures.get(name) {
             Some((_, reason))
                 if matches!(action, Action::Reload { .. })
@@ -127,15 +163,29 @@ impl Live {
             {
                 Err(OrderError::Failed(format!("plugin `{name}` does not load, and nothing has changed: {reason}")))
             }
-            _ => Ok(self.status(name, &self.operator.paused().map_err(failed)?)),
+            _ => {
+                let paused = self.operator.paused().map_err(|error| OrderError::Failed(error.to_string()))?;
+                Ok(self.status(name, &paused))
+            }
         }
     }
 
-    async fn go_back(&mut self, name: &PluginName, to: Option<&str>, force: bool) -> Result<(), OrderError> {
-        let Some(plugin) = self.config.plugins.get(name) else { return Err(self.unknown(name)) };
-        let newest = self.entry(name).map(|entry| entry.newest().version.to_string()).unwrap_or_default();
-        let entry = self.versions.go_back(&self.config, name, plugin, to, force).await;
-        let entry = entry.map_err(|error| OrderError::Failed(format!("{error:#}")))?;
+    /// Loads the version to go back to, which is in the cache mostly: no other plugin that is compiled is waited for.
+    fn go_back(&mut self, asked: Asked, to: Option<String>, force: bool) {
+        let name = &asked.plugin;
+        let from = self.entry(name).map(|entry| entry.newest().version.to_string()).unwrap_or_default();
+        let (versions, config) = (self.versions.clone(), self.config.clone());
+        self.tasks.spawn(whose::same(async move {
+            let name = &asked.plugin;
+            let entry = match config.plugins.get(name) {
+                Some(plugin) => versions.go_back(&config, name, plugin, to.as_deref(), force).await,
+                None => Err(anyhow::anyhow!("plugin `{name}` is no longer configured")),
+            };
+            Done::WentBack { asked, from, entry }
+        }));
+    }
+
+    pub(super) fn has_gone_back(&mut self, name: &PluginName, newest: &str, entry: Entry) {
         tracing::warn!(plugin = %name, from = newest, to = %entry.plugin.version, "an operator goes back to another version");
         let why = format!(
             "an operator went back from version {newest}; save another one, or have this one tried again with \
@@ -143,44 +193,29 @@ impl Live {
         );
         let plugin = entry.plugin.clone();
         self.swap(vec![(name.clone(), Loaded { entry, refused: Some(why) })]);
-        self.give_states_back(&plugin).await;
-        Ok(())
+        self.give_states_back(plugin);
     }
 
     /// Gives the plugin events, or none, from now on.
-    async fn switch(&mut self, name: &PluginName, on: bool) -> Result<(), OrderError> {
+    async fn switch(&mut self, name: &PluginName, on: bool) -> Result<Then, OrderError> {
         let written = self.versions.set_disabled(name, !on).await;
         written.map_err(|error| OrderError::Failed(format!("{error:#}")))?;
         let changed = if on { self.disabled.remove(name) } else { self.disabled.insert(name.clone()) };
+        self.decided(name);
         tracing::info!(plugin = %name, on, "an operator has switched the plugin");
         match (changed, on) {
             (false, _) => {}
-            (true, true) => self.load(name, false).await,
+            (true, true) => return Ok(Then::Load(Work::Plugin { name: name.clone(), force: false })),
             (true, false) => {
                 self.failures.remove(name);
                 self.parts.readiness.plugin_ok(name);
                 self.swap(Vec::new());
             }
         }
-        Ok(())
+        Ok(Then::Answer)
     }
 
-    /// Also a version that was rolled back.
-    async fn reload(&mut self, name: &PluginName, force: bool) -> Result<(), OrderError> {
-        self.versions.pardon(name).await.map_err(|error| OrderError::Failed(format!("{error:#}")))?;
-        self.load(name, force).await;
-        Ok(())
-    }
-
-    async fn load(&mut self, name: &PluginName, force: bool) {
-        let Some(entry) = self.config.plugins.get(name) else { return };
-        match self.versions.load(&self.config, name, entry, force).await {
-            Ok(loaded) => self.swap(vec![(name.clone(), loaded)]),
-            Err(error) => self.report_failure(name, &format!("{error:#}")),
-        }
-    }
-
-    fn status(&self, name: &PluginName, paused: &BTreeMap<PluginName, u64>) -> PluginStatus {
+    fn status(&self, name: &PluginName, paused: &BTreeMap<PluginName, PausedRow>) -> PluginStatus {
         let routes = self.parts.dispatcher.routes();
         let entry = routes.entries().iter().find(|entry| entry.plugin.name == *name);
         let failure = self.failures.get(name);
@@ -189,13 +224,15 @@ impl Live {
         let (state, since) = match (entry, paused.get(name), failure, resting) {
             (None, ..) if self.disabled.contains(name) => (PluginState::Disabled, 0),
             (None, _, failure, _) => (PluginState::Failed, failure.map_or(0, |(since, _)| *since)),
-            (Some(_), Some(since), ..) => (PluginState::Paused, *since),
+            (Some(_), Some(row), ..) => (PluginState::Paused, row.since),
             (Some(_), None, _, Some((since, _))) => (PluginState::Resting, *since),
             (Some(_), None, Some((since, _)), None) => (PluginState::Stale, *since),
             (Some(entry), None, None, None) if entry.trial.is_some() => (PluginState::Trial, serving_since),
             (Some(_), None, None, None) => (PluginState::Serving, serving_since),
         };
+        let crash = paused.get(name).and_then(|row| row.crash.as_ref());
         let so_far = entry.and_then(|entry| Some(entry.trial.as_ref()?.so_far()));
+        let reason = crash.map(|crash| &crash.reason).or(failure.or(resting).map(|(_, reason)| reason));
         PluginStatus {
             name: name.to_string(),
             version: entry.map(|entry| entry.newest().version.to_string()).unwrap_or_default(),
@@ -204,7 +241,8 @@ impl Live {
             priority: entry.map_or(0, |entry| entry.priority),
             state,
             since,
-            reason: failure.or(resting).map(|(_, reason)| redact(reason).into_owned()).or(so_far),
+            reason: reason.map(|reason| redact(reason).into_owned()).or(so_far),
+            backtrace: crash.map(|crash| redact(&crash.backtrace).into_owned()).filter(|text| !text.is_empty()),
             stored: self.parts.store.kept(self.operator.bot(), name),
             limits: self.config.plugins.get(name).map_or_else(BTreeMap::new, |plugin| {
                 plugin.limits.shown().into_iter().map(|(key, limit)| (key.to_owned(), limit)).collect()

@@ -1,14 +1,17 @@
 //! What becomes of versions on trial, and of plugins that fail.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::loads::Done;
 use super::{Entry, Live, Loaded};
 use crate::clock::unix_millis;
 use crate::dispatch::{End, Notice};
 use crate::domain::PluginName;
 use crate::plugin::Plugin;
+use crate::whose;
 
 impl Live {
     /// Notes when the entry's trial ends, if it has one.
@@ -40,6 +43,8 @@ impl Live {
                     tracing::error!(%error, "which plugins are paused can't be read");
                 }
             }
+            // Another version may serve by now.
+            Notice::Rests { plugin, .. } if !self.parts.dispatcher.has_rest(&plugin) => {}
             Notice::Rests { plugin, rest, reason } => {
                 tracing::error!(%plugin, ?rest, reason, "one event after another fails: the plugin's events wait for a while");
                 metrics::counter!("botyard_plugin_rests_total", "plugin" => plugin.to_string()).increment(1);
@@ -110,14 +115,19 @@ impl Live {
         if let Err(error) = self.versions.reject(name, version, reason).await {
             tracing::error!(plugin = %name, %error, "that the version was rolled back can't be written down");
         }
-        self.give_states_back(&plugin).await;
+        self.give_states_back(plugin);
     }
 
-    /// Conversations go on as they were before a trial. What is left to do where that fails is done as they go on.
-    pub(super) async fn give_states_back(&self, plugin: &Plugin) {
-        if let Err(error) = self.versions.give_states_back(plugin, false).await {
-            tracing::error!(plugin = %plugin.name, %error, "states can't be given back yet that a version on trial had taken over");
-        }
+    /// Conversations go on as they were before a trial. Beside the loop, since there may be many; one that goes on before its
+    /// turn has come takes its own state back, and so do those where that fails.
+    pub(super) fn give_states_back(&mut self, plugin: Arc<Plugin>) {
+        let versions = self.versions.clone();
+        self.tasks.spawn(whose::same(async move {
+            if let Err(error) = versions.give_states_back(&plugin, false).await {
+                tracing::error!(plugin = %plugin.name, %error, "states can't be given back yet that a version on trial had taken over");
+            }
+            Done::Nothing
+        }));
     }
 
     /// The entry that serves.

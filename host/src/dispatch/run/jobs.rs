@@ -12,11 +12,12 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use super::super::claims::{Run, SLACK};
+use super::super::failure::Failure;
 use super::super::jobs::Turn;
 use super::super::recover::Told;
 use super::super::routes::Version;
 use super::super::trace;
-use super::{Context, Failure, Head, millis, seed};
+use super::{Context, Head, millis, seed};
 use crate::backoff;
 use crate::clock::unix_millis;
 use crate::plugin::{self, Invocation, RunReport, Verdict};
@@ -26,6 +27,8 @@ use crate::store::rows::job::{self, HeadRow, TurnRow};
 use crate::store::rows::language::Listener;
 use crate::store::{self, Commit, CommitError, Op, Read, Tx};
 
+/// So often an attempt is made again because others have changed what it read.
+const REPETITIONS: usize = 5;
 /// When a job is looked at again whose plugin can't take it just now.
 const LOOK_AGAIN: u64 = 1_000;
 
@@ -53,7 +56,7 @@ impl Context {
             }
         };
         let version = self.routes.load().find(&turn.plugin, &head.conversation, head.attempts);
-        let Some(version) = version.filter(|_| !self.must_wait(&turn.plugin, turn.number)) else { return later() };
+        let Some(version) = version.filter(|_| !self.must_jobs_wait(&turn.plugin)) else { return later() };
         // Others see by it that somebody works on it, and let it be.
         head.begun = true;
         let reads = vec![Read::Value { key: key.clone(), seen: Some(seen) }];
@@ -64,7 +67,7 @@ impl Context {
             Err(CommitError::Conflict { .. }) => return later(),
             Err(CommitError::Store(error)) => return Err(error),
         }
-        let worked = AssertUnwindSafe(self.work(turn, &version, &head)).catch_unwind().await;
+        let worked = AssertUnwindSafe(self.work(turn, &head)).catch_unwind().await;
         let failure = match worked {
             Ok(Ok(Ok(()))) => {
                 self.forget_journal(turn.number);
@@ -77,15 +80,15 @@ impl Context {
         self.job_failed(turn, &version, head, seen, failure).await
     }
 
-    /// Runs it and commits, again and again while others change what was read.
-    async fn work(&self, turn: &Turn, version: &Version, head: &HeadRow) -> Result<Result<(), Failure>, store::Error> {
-        let (plugin, mut contended) = (&version.plugin, BTreeSet::new());
-        let count = |outcome: &'static str| {
-            metrics::counter!("botyard_jobs_total", "plugin" => plugin.name.to_string(), "outcome" => outcome)
-                .increment(1);
-        };
-        loop {
+    /// Runs it and commits, and again while others change what was read: a few times, since it may take long.
+    async fn work(&self, turn: &Turn, head: &HeadRow) -> Result<Result<(), Failure>, store::Error> {
+        let mut contended = BTreeSet::new();
+        for _ in 0..=REPETITIONS {
             let guards = self.hot.lock(&contended).await;
+            // Each time anew: a state that another version has taken over meanwhile is for that one.
+            let version = self.routes.load().find(&turn.plugin, &head.conversation, head.attempts);
+            let Some(version) = version else { return Ok(Err(Failure::superseded(&turn.plugin))) };
+            let (version, plugin) = (&version, &version.plugin);
             // Of a run that is made again.
             self.recorder.take(turn.number);
             let mut tx = self.begin_tx();
@@ -161,7 +164,8 @@ impl Context {
             match result {
                 Ok(_) => {
                     self.recorder.settle(turn.number, None);
-                    count("done");
+                    metrics::counter!("botyard_jobs_total", "plugin" => plugin.name.to_string(), "outcome" => "done")
+                        .increment(1);
                     return Ok(Ok(()));
                 }
                 Err(CommitError::Conflict { key }) => {
@@ -172,6 +176,8 @@ impl Context {
                 Err(CommitError::Store(error)) => return Err(error),
             }
         }
+        let reason = "others change what it reads while it works, time and again; let it read that late";
+        Ok(Err(Failure { retry: true, ..Failure::of_run(None, reason) }.of(&turn.plugin)))
     }
 
     /// One run of it; or that it hangs.
@@ -247,7 +253,7 @@ impl Context {
         let is_over = !failure.retry || head.attempts >= attempts;
         tracing::warn!(
             %plugin, version = failure.version, job = turn.id, name = head.name, attempt = head.attempts,
-            reason = failure.reason, "a job failed"
+            reason = failure.reason, backtrace = failure.backtrace_once(head.attempts), "a job failed"
         );
         let outcome = if is_over { "dead" } else { "retried" };
         metrics::counter!("botyard_jobs_total", "plugin" => plugin.to_string(), "outcome" => outcome).increment(1);
@@ -278,6 +284,7 @@ impl Context {
                 name: head.name.clone(),
                 payload: payload.to_vec(),
                 queued: head.queued,
+                key: head.key.clone(),
             },
             rest: Vec::new(),
         };

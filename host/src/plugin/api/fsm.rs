@@ -16,7 +16,12 @@ impl wit::Host for Host {
     fn get(&mut self) -> wasmtime::Result<Option<State>> {
         let Some(run) = &mut self.run else { return Ok(None) };
         let conversation = run.conversation;
-        state(run, &self.context.name, &conversation)
+        let state = state(run, &self.context.name, &conversation)?;
+        match state {
+            // Only of a job, which did not look before.
+            Some(state) if state.version != self.context.state_version => Err(OfAnother.into()),
+            state => Ok(state),
+        }
     }
 
     fn set(&mut self, state: State, ttl_seconds: Option<u64>) -> wasmtime::Result<Result<(), String>> {
@@ -95,6 +100,21 @@ impl wit::Host for Host {
             run.unreadable = Some(problem);
         }
         Ok(())
+    }
+}
+
+/// A run has met a state that another version has written meanwhile.
+#[derive(Debug, thiserror::Error)]
+#[error("the state is another version's")]
+pub(in crate::plugin) struct OfAnother;
+
+impl Host {
+    /// Whether the conversation's state is of this version, or none, as far as can be seen. Not recorded as read.
+    pub(in crate::plugin) fn has_own_state(&self) -> bool {
+        let Some(run) = &self.run else { return true };
+        let row = run.tx.peek(&key(run.bot, &self.context.name, &run.conversation));
+        let own = |row: StateRow| row.version == self.context.state_version || row.is_expired(run.now);
+        row.is_ok_and(|row| row.is_none_or(|row| StateRow::decode(&row).is_ok_and(own)))
     }
 }
 

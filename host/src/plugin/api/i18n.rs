@@ -34,11 +34,11 @@ impl wit::Host for Host {
             )));
         }
         let args: Vec<_> = args.into_iter().map(|(name, value)| (name, value.into())).collect();
-        Ok(self.context.catalogs.translate(&locale, &key, &args, markup.into()))
+        Ok(self.context.catalogs.load().translate(&locale, &key, &args, markup.into()))
     }
 
     fn available(&mut self) -> wasmtime::Result<Vec<String>> {
-        Ok(self.context.catalogs.locales().collect())
+        Ok(self.context.catalogs.load().locales().collect())
     }
 }
 

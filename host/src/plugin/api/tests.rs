@@ -9,7 +9,6 @@ use tracing::span::{Attributes, Id, Record};
 
 use super::*;
 use crate::domain::PluginName;
-use crate::i18n::Catalogs;
 use crate::plugin::bindings::botyard::fsm::conversation as fsm;
 use crate::plugin::bindings::botyard::log::log::{self, Host as _};
 use crate::plugin::bindings::botyard::random::random::Host as _;
@@ -47,7 +46,7 @@ fn context(plugin: &str) -> Context {
         http: vec![],
         tells_expired: false,
         state_version: 1,
-        catalogs: Catalogs::default(),
+        catalogs: Default::default(),
     }
 }
 

@@ -57,6 +57,13 @@ impl Plugin {
         if version == 0 {
             return (host, Ok(()));
         }
+        if self.is_retired() {
+            return match self.is_settled(run_of(&mut host)) {
+                Ok(true) => (host, Ok(())),
+                Ok(false) => (host, Err(RunError::Superseded)),
+                Err(error) => (host, Err(RunError::Host(error.to_string()))),
+            };
+        }
         let (state, copy) = match what_there_is(run_of(&mut host), &self.context, standing) {
             Ok(WhatThereIs::Settled) => return (host, Ok(())),
             Ok(WhatThereIs::Others { state, copy }) => (state, copy),
@@ -97,6 +104,13 @@ impl Plugin {
         let problem = problem.or(state.err()).unwrap_or_default();
         let aside = set_aside(&mut host, standing, &problem);
         (host, aside)
+    }
+
+    /// Whether there is nothing to take over.
+    fn is_settled(&self, run: &mut Run) -> Result<bool, store::Error> {
+        let conversation = run.conversation;
+        let state = read_state(run, &self.name, &conversation)?;
+        Ok(state.is_none_or(|state| state.is_ok_and(|row| row.version == self.context.state_version)))
     }
 
     /// After a run that could not read its state: it is made again without, or with the one that comes back in its place.
@@ -143,6 +157,9 @@ impl Plugin {
         let version = self.context.state_version;
         if state.version == version {
             return self.handle(host, invocation, invocation.event.clone()).await;
+        }
+        if self.is_retired() {
+            return (host, Err(RunError::Superseded));
         }
         match take_copy(run_of(&mut host), &self.context) {
             Ok(None) => {}

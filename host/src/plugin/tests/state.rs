@@ -77,6 +77,42 @@ async fn a_state_that_can_not_be_migrated_is_kept_aside_and_locks_nobody_out() {
 }
 
 #[tokio::test]
+async fn a_version_that_serves_no_more_leaves_states_of_others_alone() {
+    let bench = Bench::new();
+    let guest =
+        || Guest { migrate: "unreachable", handle: "(global.get $done)", state_version: 2, ..Default::default() };
+    let plugin = bench.load(guest(), settings());
+    plugin.set_retired(true);
+    // As its successor wrote it, and its own as it was before that one's trial: neither is its own any more.
+    put(&bench, &row(3)).await;
+    let mut tx = Tx::new(&bench.store);
+    let before = fsm::before_key(BOT, &name(), &conversation());
+    tx.put(before.clone(), row(2).encode());
+    drop(bench.store.commit(tx.into_commit()).await.unwrap());
+    assert_eq!(bench.run_and_commit(&plugin).await, Err(RunError::Superseded));
+    assert_eq!(expire(&bench, &plugin, &row(3)).await, Err(RunError::Superseded));
+    assert_eq!((state(&bench), aside(&bench)), (Some(row(3)), None));
+    assert!(bench.store.get(&before).unwrap().is_some());
+    // With its own it goes on.
+    put(&bench, &row(2)).await;
+    assert_eq!(bench.run_and_commit(&plugin).await, Ok(Verdict::Done));
+}
+
+#[tokio::test]
+async fn a_job_reads_the_state_when_it_asks_and_stops_at_another_version_s() {
+    let bench = Bench::new();
+    let job = || Event::Job(Job { id: 1, name: "j".into(), payload: vec![], queued: NOW });
+    let key = fsm::key(BOT, &name(), &conversation());
+    put(&bench, &row(2)).await;
+    for (handle, reads) in [("(global.get $done)", false), (&*expects(1), true)] {
+        let plugin = bench.load(Guest { handle, state_version: 2, ..Default::default() }, settings());
+        let report = bench.run(&plugin, &Invocation { event: job(), ..invocation() }).await;
+        assert_eq!(report.result, Ok(Verdict::Done));
+        assert_eq!(report.tx.seen().any(|(seen, _)| seen == key), reads, "{handle}");
+    }
+}
+
+#[tokio::test]
 async fn a_state_whose_time_is_over_reads_as_none() {
     let bench = Bench::new();
     put(&bench, &fsm::StateRow { expires: NOW, ..row(1) }).await;

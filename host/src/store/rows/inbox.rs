@@ -63,6 +63,8 @@ pub enum StoredEvent {
         payload: Vec<u8>,
         /// Unix milliseconds at which it was queued.
         queued: u64,
+        /// The key under which there was to be one only.
+        key: Option<String>,
     },
     /// The next event, of another lane, is a user's order to end a conversation. What is in its way is ended first.
     Cancel {

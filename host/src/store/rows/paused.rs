@@ -9,6 +9,21 @@ const KIND: u8 = b'p';
 pub struct PausedRow {
     /// Unix milliseconds from which on they do.
     pub since: u64,
+    /// The crash that paused it; none where an operator did.
+    pub crash: Option<Crash>,
+}
+
+/// A run that crashed: what its event would be set aside with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Crash {
+    /// The number of the event or job, which waits.
+    pub event: u64,
+    /// The version that crashed.
+    pub version: String,
+    /// What happened.
+    pub reason: String,
+    /// Where, as far as is known; empty where it is not.
+    pub backtrace: String,
 }
 
 impl PausedRow {

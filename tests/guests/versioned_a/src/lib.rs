@@ -24,6 +24,26 @@ mod versioned {
         ctx.goto(Steps::Walking { steps })
     }
 
+    /// `/later early MILLISECONDS` reads the state before the job waits, with `late` it does afterwards.
+    #[command("later")]
+    fn later(ctx: &mut Ctx<Steps>) -> Result<(), Error> {
+        let (when, time) = ctx.args().split_once(' ').unwrap_or_default();
+        ctx.job("count", (when, time.parse::<u64>()?)).enqueue()?;
+        Ok(())
+    }
+
+    #[job("count")]
+    fn count(ctx: &mut Ctx<Steps>) -> Result<(), Error> {
+        let (when, time): (String, u64) = ctx.payload()?;
+        if when == "early" {
+            assert!(!ctx.state().name().is_empty());
+        }
+        ctx.sleep(Duration::from_millis(time));
+        let Steps::Walking { steps } = ctx.state() else { return Err(Error::permanent("it has no state")) };
+        ctx.reply(format!("1: {steps} steps"));
+        Ok(())
+    }
+
     #[text]
     fn echo(ctx: &mut Ctx<Steps>) {
         ctx.reply(format!("1: {}", ctx.text()));
