@@ -197,7 +197,7 @@ fn invocation(lane: Lane, number: u64) -> Invocation {
             raw: raw(lane),
         }),
         journal: Journal::default(),
-        on_trial: false,
+        standing: Default::default(),
         tape: None,
         failed: None,
         listener: Default::default(),
@@ -208,6 +208,7 @@ fn answer(lane: Lane, number: u64) -> OutboxRow {
     let Lane::Chat(ChatId(chat)) = lane else { panic!("chats only") };
     OutboxRow {
         plugin: PluginName::new("echo"),
+        carries: 0,
         event: number,
         method: "sendMessage".to_owned(),
         params: format!(r#"{{"chat_id":{chat},"text":"message 17"}}"#),
