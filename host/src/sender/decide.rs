@@ -96,6 +96,8 @@ pub(super) fn next(error: &Error, history: History, dice: f64) -> Next {
         Error::ResultLost { .. } => Next::Done,
         Error::Refused { .. } if error.refusal() == Some(Refusal::NoOp) => Next::Done,
         Error::Refused { .. } | Error::Conflict { .. } => Next::Refused,
+        // Others go through with the same token, so it is the method that is not there.
+        Error::Unauthorized { .. } if error.is_not_found() && history.others_succeed => Next::Refused,
         Error::Unauthorized { .. } => Next::Halt(REFUSED_TOKEN),
         Error::Flooded { retry_after, .. } if history.urgent && *retry_after > MAX_AGE_URGENT => Next::GiveUp,
         Error::Flooded { .. } if history.age > MAX_AGE && history.others_succeed => Next::GiveUp,

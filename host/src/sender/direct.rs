@@ -71,7 +71,8 @@ impl Direct {
     /// The token is refused just now.
     pub(super) fn unauthorized(self) {
         let method = self.method.clone();
-        self.answer(Err(Error::Unauthorized { method, description: "the token was refused a moment ago".to_owned() }));
+        let description = "the token was refused a moment ago".to_owned();
+        self.answer(Err(Error::Unauthorized { method, code: 401, description }));
     }
 
     /// Its lane is not free before `free_at`, too late for it.

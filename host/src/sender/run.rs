@@ -353,6 +353,7 @@ impl Loop<'_> {
             }
             Next::Halt(wait) => {
                 self.halt(error, now + wait);
+                self.not_begun(lane, number, row);
                 self.schedule.finish(lane, End::RowStays, 1, None, now);
             }
         }
@@ -371,7 +372,10 @@ impl Loop<'_> {
         direct.failures += 1;
         direct.ambiguous |= error.is_ambiguous();
         let weight = weight_of_failed(&error, &direct.method, &direct.params);
-        let history = History { failures: direct.failures, ..History::default() };
+        // Who waits is told, so nothing is lost where a method that is not there does not halt the others.
+        let others_succeed = self.last_success.is_some_and(|at| now - at < HEALTHY);
+        let others_succeed = others_succeed && error.is_not_found();
+        let history = History { failures: direct.failures, others_succeed, ..History::default() };
         let (wait, is_flood) = match decide::next(&error, history, rand::random()) {
             Next::Retry(wait) => {
                 self.note_trouble(&error);
@@ -405,7 +409,7 @@ impl Loop<'_> {
     }
 
     fn history(&mut self, lane: Lane, row: &OutboxRow, error: &Error, now: Instant) -> History {
-        let (failures, failing) = if error.is_transient() {
+        let (failures, failing) = if error.is_transient() || error.is_not_found() {
             self.schedule.count_failure(lane, error.is_ambiguous(), now)
         } else {
             (0, HEALTHY)

@@ -75,7 +75,8 @@ impl Loop<'_> {
                 return self.schedule.finish(lane, End::CastDone, 0, None, now);
             }
         };
-        let failed = result.as_ref().err().filter(|error| error.is_transient()).map(Error::is_ambiguous);
+        let failed =
+            result.as_ref().err().filter(|error| error.is_transient() || error.is_not_found()).map(Error::is_ambiguous);
         let Some(attempt) = self.broadcasts.attempt(cast, failed, now) else {
             return self.schedule.finish(lane, End::CastDone, 1, None, now);
         };
@@ -123,7 +124,7 @@ impl Loop<'_> {
     }
 
     fn history_of(&self, attempt: &Attempt, error: &Error, now: Instant) -> History {
-        let failing = if error.is_transient() { attempt.failing } else { super::HEALTHY };
+        let failing = if error.is_transient() || error.is_not_found() { attempt.failing } else { super::HEALTHY };
         History {
             failures: attempt.failures,
             // Since it began to fail: a broadcast may take days, and nobody's turn is late.

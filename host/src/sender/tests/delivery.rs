@@ -86,6 +86,22 @@ async fn a_call_that_never_began_is_made_by_the_next_process() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_refused_token_turned_away_is_made_by_the_next_process() {
+    let first = bench(UNLIMITED, |_, _, _| error(401, "Unauthorized"));
+    let run = first.start();
+    for chat in 1..=3 {
+        first.sender.committed(first.put_as(&[message(chat, "a", Priority::Interactive)], once));
+    }
+    first.until(|bench| (1..=3).all(|chat| !bench.texts(chat).is_empty())).await;
+    first.stop.send_replace(true);
+    run.await.unwrap();
+    let second = first.restarted(UNLIMITED, |_, _, _| ok());
+    second.start();
+    second.until(|bench| (1..=3).all(|chat| bench.texts(chat) == ["a"])).await;
+    assert_eq!(second.ledger(), []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_old_reply_is_sent_after_an_outage_and_ends_when_it_alone_fails() {
     let begun = Instant::now();
     let bench = bench(UNLIMITED, move |_, params, _| match params["text"].as_str() {
