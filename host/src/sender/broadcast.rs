@@ -127,6 +127,8 @@ struct Open {
     failures: u32,
     failing_since: Option<Instant>,
     ambiguous: bool,
+    /// How many would have been too much to be done again.
+    doubts: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -272,6 +274,14 @@ impl Broadcasts {
             failing: open.failing_since.map_or(Duration::ZERO, |since| now - since),
             ambiguous: open.ambiguous,
         })
+    }
+
+    /// Counts that the call may have taken effect, and must not do so often: how many times by now.
+    pub(super) fn count_doubt(&mut self, cast: Cast) -> u32 {
+        let open = self.jobs.get_mut(&cast.job).and_then(|job| job.open.get_mut(&cast.number));
+        let Some(open) = open else { return 1 };
+        open.doubts = open.doubts.saturating_add(1);
+        open.doubts
     }
 
     /// Whether the recipient was erased while the call was made.

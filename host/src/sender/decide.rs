@@ -6,7 +6,8 @@
 //! - What Telegram refused is over: the same call would fail the same way. What it refused because there is
 //!   nothing left to do is done, and so is what succeeded and lost its result on the way.
 //! - Trouble on the way is tried again, with growing waits, whatever the trouble is; one budget counts it all. What
-//!   may have taken effect is tried again only if the call is to be made at least once.
+//!   may have taken effect is tried again only if the call is to be made at least once, and twice at most if doing it
+//!   again would do it twice. An error of the server's counts for that only while others succeed: else it is an outage.
 //! - An outage loses nothing, however long it is: a call is given up for its age or its failures only when others
 //!   succeed meanwhile. Then the trouble is its own, and its chat should not wait for it. Where nobody else sends
 //!   anything, but a server answers, that takes a day.
@@ -31,6 +32,33 @@ const MAX_AGE_URGENT: Duration = Duration::from_secs(60);
 const MAX_FAILURES: u32 = 20;
 /// However old it is, one bad moment must not end it.
 const MIN_FAILURES: u32 = 6;
+/// What may have taken effect, and would once more, is made again so often.
+const MOST_REPEATS: u32 = 2;
+/// Beginnings of methods that leave things as they are when they are called again.
+const REPEATABLE: [&str; 22] = [
+    "get",
+    "set",
+    "edit",
+    "delete",
+    "pin",
+    "unpin",
+    "answer",
+    "stop",
+    "ban",
+    "unban",
+    "restrict",
+    "promote",
+    "approve",
+    "decline",
+    "close",
+    "reopen",
+    "leave",
+    "hide",
+    "unhide",
+    "read",
+    "remove",
+    "sendChatAction",
+];
 /// While the token is refused, one call tries again after so long.
 const REFUSED_TOKEN: Duration = Duration::from_secs(30);
 
@@ -47,6 +75,8 @@ pub(super) struct History {
     pub(super) urgent: bool,
     /// It is not made again if it may have taken effect.
     pub(super) at_most_once: bool,
+    /// How often it may have taken effect, this time included, as [`is_doubtful`] counts.
+    pub(super) doubts: u32,
     /// Calls in other lanes have succeeded while this one failed.
     pub(super) others_succeed: bool,
     /// A server has answered, though not well: there is no such outage that lasts a day.
@@ -73,6 +103,14 @@ pub(super) fn max_age(priority: Priority) -> Duration {
     }
 }
 
+/// True where the call may have taken effect, and another would do it twice. A server that has trouble with everybody
+/// has most likely done nothing, and a call must outlast that.
+pub(super) fn is_doubtful(error: &Error, method: &str, others_succeed: bool) -> bool {
+    let begins = |with: &&str| method.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    let is_outage = matches!(error, Error::ServerError { .. }) && !others_succeed;
+    error.is_ambiguous() && !is_outage && !REPEATABLE.iter().any(begins)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Next {
     /// Over: as good as delivered.
@@ -81,7 +119,7 @@ pub(super) enum Next {
     Refused,
     /// Over: tried enough, or too old.
     GiveUp,
-    /// Over: it may have taken effect, which must not happen twice.
+    /// Over: it may have taken effect, which must not happen twice, or not once more.
     Unknown,
     /// The lane waits, then the call is tried again.
     Retry(Duration),
@@ -102,7 +140,7 @@ pub(super) fn next(error: &Error, history: History, dice: f64) -> Next {
         Error::Flooded { retry_after, .. } if history.urgent && *retry_after > MAX_AGE_URGENT => Next::GiveUp,
         Error::Flooded { .. } if history.age > MAX_AGE && history.others_succeed => Next::GiveUp,
         Error::Flooded { retry_after, .. } => Next::Flood(*retry_after + flood_jitter(*retry_after, dice)),
-        _ if history.at_most_once && error.is_ambiguous() => Next::Unknown,
+        _ if error.is_ambiguous() && (history.at_most_once || history.doubts > MOST_REPEATS) => Next::Unknown,
         _ if history.is_used_up() => Next::GiveUp,
         _ => Next::Retry(backoff::delay(history.failures, dice)),
     }
@@ -139,6 +177,7 @@ mod tests {
         max_age: MAX_AGE_INTERACTIVE,
         urgent: false,
         at_most_once: false,
+        doubts: 0,
         others_succeed: true,
         reachable: true,
     };
@@ -219,6 +258,39 @@ mod tests {
         }
         assert!(matches!(next(&unreachable(), once, 0.5), Next::Retry(_)));
         assert!(matches!(next(&flooded(3), once, 0.5), Next::Flood(_)));
+    }
+
+    #[test]
+    fn what_would_be_done_twice_is_repeated_twice_at_most() {
+        let unknown = Error::UnknownOutcome { method: String::new(), reason: String::new() };
+        let server = Error::ServerError { method: String::new(), status: 500, description: String::new() };
+        let odd = |status| Error::BadAnswer { method: String::new(), status, cut: false, reason: String::new() };
+        for (doubts, expect) in [(1, false), (2, false), (3, true), (9, true)] {
+            let history = History { doubts, others_succeed: false, ..FRESH };
+            for error in [&unknown, &server, &odd(200)] {
+                assert_eq!(next(error, history, 0.5) == Next::Unknown, expect, "{doubts} {error}");
+            }
+            assert!(matches!(next(&unreachable(), history, 0.5), Next::Retry(_)), "{doubts}");
+            assert!(matches!(next(&odd(404), history, 0.5), Next::Retry(_)), "{doubts}");
+        }
+        for (error, method, others_succeed, expect) in [
+            (&unknown, "sendMessage", false, true),
+            (&unknown, "SENDMESSAGE", true, true),
+            (&unknown, "forwardMessage", false, true),
+            (&unknown, "createInvoiceLink", false, true),
+            (&unknown, "editMessageText", false, false),
+            (&unknown, "deletemessage", false, false),
+            (&unknown, "answerCallbackQuery", false, false),
+            (&unknown, "sendChatAction", false, false),
+            (&unknown, "s", false, true),
+            (&server, "sendMessage", false, false),
+            (&server, "sendMessage", true, true),
+            (&odd(200), "sendMessage", false, true),
+            (&odd(403), "sendMessage", false, false),
+            (&unreachable(), "sendMessage", true, false),
+        ] {
+            assert_eq!(is_doubtful(error, method, others_succeed), expect, "{method} {error}");
+        }
     }
 
     #[test]

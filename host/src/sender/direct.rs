@@ -37,6 +37,8 @@ pub(super) struct Direct {
     pub(super) failures: u32,
     /// An attempt may have taken effect.
     pub(super) ambiguous: bool,
+    /// How many would have been too much to be done again.
+    pub(super) doubts: u32,
     reply: oneshot::Sender<Result<Bytes, Error>>,
 }
 
@@ -141,6 +143,7 @@ impl Sender {
                 after: 0,
                 failures: 0,
                 ambiguous: false,
+                doubts: 0,
                 reply,
             };
             self.enqueue(lane, direct);

@@ -216,11 +216,7 @@ impl Schedule {
     /// The first row of a lane, which is not in flight, is there no more; this one comes next.
     pub(super) fn skip(&mut self, id: Lane, next: Option<(u64, Priority)>, now: Instant) {
         let Some(lane) = self.lanes.get_mut(&id) else { return };
-        lane.head = next.map(|(number, _)| number);
-        (lane.failures, lane.failing_since, lane.ambiguous) = (0, None, false);
-        if let Some((number, priority)) = next {
-            lane.raise(number, priority);
-        }
+        lane.go_on(next);
         self.settle(id, now);
         self.release(id, now);
     }
@@ -232,6 +228,13 @@ impl Schedule {
         lane.failures = lane.failures.saturating_add(1);
         lane.ambiguous |= ambiguous;
         (lane.failures, now - *lane.failing_since.get_or_insert(now))
+    }
+
+    /// Counts that the lane's head may have taken effect, and must not do so often: how many times by now.
+    pub(super) fn count_doubt(&mut self, id: Lane) -> u32 {
+        let Some(lane) = self.lanes.get_mut(&id) else { return 1 };
+        lane.doubts = lane.doubts.saturating_add(1);
+        lane.doubts
     }
 
     /// True if an attempt at the lane's head may have taken effect.
@@ -276,13 +279,7 @@ impl Schedule {
         }
         lane.blocked_until = lane.blocked_until.max(blocked_until).filter(|until| *until > now);
         match end {
-            End::RowDone(next) => {
-                lane.head = next.map(|(number, _)| number);
-                (lane.failures, lane.failing_since, lane.ambiguous) = (0, None, false);
-                if let Some((number, priority)) = next {
-                    lane.raise(number, priority);
-                }
-            }
+            End::RowDone(next) => lane.go_on(next),
             End::RowStays | End::DirectDone | End::CastDone => {}
             End::DirectStays(direct) => {
                 self.deadlines.push(Reverse((direct.deadline, id)));

@@ -89,7 +89,11 @@ impl Loop<'_> {
             }
             Err(error) => error,
         };
-        let next = decide::next(&error, self.history_of(&attempt, &error, now), rand::random());
+        let mut history = self.history_of(&attempt, &error, now);
+        if decide::is_doubtful(&error, &attempt.method, history.others_succeed) {
+            history.doubts = self.broadcasts.count_doubt(cast);
+        }
+        let next = decide::next(&error, history, rand::random());
         let blocked_until = self.note_cast(lane, &error, next, now);
         let fate = fate::of(Err((&error, next)), cast.paid, attempt.ambiguous);
         let reason = error.to_string();
@@ -132,6 +136,7 @@ impl Loop<'_> {
             max_age: decide::max_age(Priority::Bulk),
             urgent: false,
             at_most_once: attempt.at_most_once,
+            doubts: 0,
             others_succeed: self.last_success.is_some_and(|at| now - at < failing.min(super::HEALTHY)),
             reachable: matches!(error, Error::ServerError { .. }),
         }

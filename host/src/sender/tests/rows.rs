@@ -130,7 +130,7 @@ async fn trouble_is_tried_again_with_the_chat_waiting_in_order() {
         ("a", 0) => Answer(MS, Err(TransportError::BeforeSend("connection refused".to_owned()))),
         ("a", 1) => answer(502, json!("<html>")),
         ("a", 2) => Answer(MS, Ok(Response { status: 200, cut: Some("cut".into()), ..Response::default() })),
-        ("a", 3) => Answer(MS, Err(TransportError::Unknown("reset".to_owned()))),
+        ("a", 3) => answer(503, json!("<html>")),
         ("a", 4) => after(3600 * SECOND, ok()),
         _ => ok(),
     });
@@ -172,9 +172,11 @@ async fn a_call_that_alone_fails_does_not_hold_its_chat_for_ever() {
         bench.say(2, &["x"]);
         sleep(10 * SECOND).await;
     }
-    assert_eq!(bench.texts(1).len(), 21);
+    // Only what fails while others succeed is its own trouble.
+    assert!((4..20).contains(&bench.texts(1).len()), "{:?}", bench.times(1));
     assert_eq!(bench.texts(1).last().unwrap(), "after");
     assert_eq!(bench.left(), []);
+    assert_eq!(bench.ledger().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
