@@ -113,3 +113,14 @@ async fn a_plugin_that_hangs_again_and_again_is_given_a_rest_and_another_version
     assert!(matches!(&notice, Notice::Rests { reason, .. } if reason.contains("the watchdog")), "{notice:?}");
     assert!(bench.dispatcher.context.must_wait(&new.name, 11));
 }
+
+#[tokio::test]
+async fn a_task_that_breaks_is_heard_of_and_one_that_ends_is_not() {
+    let mut helpers = JoinSet::new();
+    helpers.spawn(async {});
+    let waited = tokio::time::timeout(Duration::from_millis(20), broken(&mut helpers)).await;
+    assert!(waited.is_err(), "it goes on");
+    helpers.spawn(async { panic!("boom") });
+    let ended = tokio::spawn(async move { broken(&mut helpers).await }).await;
+    assert!(ended.is_err_and(|error| error.is_panic()));
+}

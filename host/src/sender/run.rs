@@ -99,7 +99,7 @@ struct Loop<'a> {
     gate: Arc<Gate>,
 }
 
-pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
+pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) -> Result<(), store::Error> {
     let settings = shared.inbox().settings;
     let mut this = Loop {
         shared,
@@ -128,12 +128,12 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
     tokio::pin!(told_to_stop);
     let begun = tokio::select! {
         biased;
-        () = &mut told_to_stop => return,
+        () = &mut told_to_stop => return Ok(()),
         begun = this.begin() => begun,
     };
     if let Err(error) = begun {
         tracing::error!(%error, "the outbox can't be read, nothing is sent");
-        return;
+        return Err(error);
     }
     let mut settings = settings;
     loop {
@@ -160,6 +160,7 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         }
     }
     this.end().await;
+    Ok(())
 }
 
 impl Loop<'_> {
