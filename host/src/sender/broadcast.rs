@@ -127,7 +127,7 @@ struct Open {
     failures: u32,
     failing_since: Option<Instant>,
     ambiguous: bool,
-    /// How many would have been too much to be done again.
+    /// How much doubt there is, as `decide::doubt` counts.
     doubts: u32,
 }
 
@@ -276,11 +276,11 @@ impl Broadcasts {
         })
     }
 
-    /// Counts that the call may have taken effect, and must not do so often: how many times by now.
-    pub(super) fn count_doubt(&mut self, cast: Cast) -> u32 {
+    /// Adds to the doubt whether the call has taken effect: how much there is by now.
+    pub(super) fn count_doubt(&mut self, cast: Cast, doubt: u32) -> u32 {
         let open = self.jobs.get_mut(&cast.job).and_then(|job| job.open.get_mut(&cast.number));
-        let Some(open) = open else { return 1 };
-        open.doubts = open.doubts.saturating_add(1);
+        let Some(open) = open else { return doubt };
+        open.doubts = open.doubts.saturating_add(doubt);
         open.doubts
     }
 

@@ -7,7 +7,8 @@
 //!   nothing left to do is done, and so is what succeeded and lost its result on the way.
 //! - Trouble on the way is tried again, with growing waits, whatever the trouble is; one budget counts it all. What
 //!   may have taken effect is tried again only if the call is to be made at least once, and twice at most if doing it
-//!   again would do it twice. An error of the server's counts for that only while others succeed: else it is an outage.
+//!   again would do it twice. A server that answers with an error has rarely done it: five times then, and only while
+//!   others succeed does that count, since else it is an outage.
 //! - An outage loses nothing, however long it is: a call is given up for its age or its failures only when others
 //!   succeed meanwhile. Then the trouble is its own, and its chat should not wait for it. Where nobody else sends
 //!   anything, but a server answers, that takes a day.
@@ -32,8 +33,8 @@ const MAX_AGE_URGENT: Duration = Duration::from_secs(60);
 const MAX_FAILURES: u32 = 20;
 /// However old it is, one bad moment must not end it.
 const MIN_FAILURES: u32 = 6;
-/// What may have taken effect, and would once more, is made again so often.
-const MOST_REPEATS: u32 = 2;
+/// With more [`doubt`] than this, a call is not made again: three times no answer, or six errors of the server's.
+const MOST_DOUBT: u32 = 5;
 /// Beginnings of methods that leave things as they are when they are called again.
 const REPEATABLE: [&str; 22] = [
     "get",
@@ -75,7 +76,7 @@ pub(super) struct History {
     pub(super) urgent: bool,
     /// It is not made again if it may have taken effect.
     pub(super) at_most_once: bool,
-    /// How often it may have taken effect, this time included, as [`is_doubtful`] counts.
+    /// The [`doubt`] of all its failures, this one included.
     pub(super) doubts: u32,
     /// Calls in other lanes have succeeded while this one failed.
     pub(super) others_succeed: bool,
@@ -103,12 +104,15 @@ pub(super) fn max_age(priority: Priority) -> Duration {
     }
 }
 
-/// True where the call may have taken effect, and another would do it twice. A server that has trouble with everybody
-/// has most likely done nothing, and a call must outlast that.
-pub(super) fn is_doubtful(error: &Error, method: &str, others_succeed: bool) -> bool {
+/// How likely the call has taken effect, where another would do it twice. A server that has trouble with everybody has
+/// done nothing, and a call must outlast that.
+pub(super) fn doubt(error: &Error, method: &str, others_succeed: bool) -> u32 {
     let begins = |with: &&str| method.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    let is_outage = matches!(error, Error::ServerError { .. }) && !others_succeed;
-    error.is_ambiguous() && !is_outage && !REPEATABLE.iter().any(begins)
+    match error {
+        _ if !error.is_ambiguous() || REPEATABLE.iter().any(begins) => 0,
+        Error::ServerError { .. } => u32::from(others_succeed),
+        _ => 2,
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -140,7 +144,7 @@ pub(super) fn next(error: &Error, history: History, dice: f64) -> Next {
         Error::Flooded { retry_after, .. } if history.urgent && *retry_after > MAX_AGE_URGENT => Next::GiveUp,
         Error::Flooded { .. } if history.age > MAX_AGE && history.others_succeed => Next::GiveUp,
         Error::Flooded { retry_after, .. } => Next::Flood(*retry_after + flood_jitter(*retry_after, dice)),
-        _ if error.is_ambiguous() && (history.at_most_once || history.doubts > MOST_REPEATS) => Next::Unknown,
+        _ if error.is_ambiguous() && (history.at_most_once || history.doubts > MOST_DOUBT) => Next::Unknown,
         _ if history.is_used_up() => Next::GiveUp,
         _ => Next::Retry(backoff::delay(history.failures, dice)),
     }
@@ -265,7 +269,7 @@ mod tests {
         let unknown = Error::UnknownOutcome { method: String::new(), reason: String::new() };
         let server = Error::ServerError { method: String::new(), status: 500, description: String::new() };
         let odd = |status| Error::BadAnswer { method: String::new(), status, cut: false, reason: String::new() };
-        for (doubts, expect) in [(1, false), (2, false), (3, true), (9, true)] {
+        for (doubts, expect) in [(2, false), (5, false), (6, true), (9, true)] {
             let history = History { doubts, others_succeed: false, ..FRESH };
             for error in [&unknown, &server, &odd(200)] {
                 assert_eq!(next(error, history, 0.5) == Next::Unknown, expect, "{doubts} {error}");
@@ -274,22 +278,22 @@ mod tests {
             assert!(matches!(next(&odd(404), history, 0.5), Next::Retry(_)), "{doubts}");
         }
         for (error, method, others_succeed, expect) in [
-            (&unknown, "sendMessage", false, true),
-            (&unknown, "SENDMESSAGE", true, true),
-            (&unknown, "forwardMessage", false, true),
-            (&unknown, "createInvoiceLink", false, true),
-            (&unknown, "editMessageText", false, false),
-            (&unknown, "deletemessage", false, false),
-            (&unknown, "answerCallbackQuery", false, false),
-            (&unknown, "sendChatAction", false, false),
-            (&unknown, "s", false, true),
-            (&server, "sendMessage", false, false),
-            (&server, "sendMessage", true, true),
-            (&odd(200), "sendMessage", false, true),
-            (&odd(403), "sendMessage", false, false),
-            (&unreachable(), "sendMessage", true, false),
+            (&unknown, "sendMessage", false, 2),
+            (&unknown, "SENDMESSAGE", true, 2),
+            (&unknown, "forwardMessage", false, 2),
+            (&unknown, "createInvoiceLink", false, 2),
+            (&unknown, "editMessageText", false, 0),
+            (&unknown, "deletemessage", false, 0),
+            (&unknown, "answerCallbackQuery", false, 0),
+            (&unknown, "sendChatAction", false, 0),
+            (&unknown, "s", false, 2),
+            (&server, "sendMessage", false, 0),
+            (&server, "sendMessage", true, 1),
+            (&odd(200), "sendMessage", false, 2),
+            (&odd(403), "sendMessage", false, 0),
+            (&unreachable(), "sendMessage", true, 0),
         ] {
-            assert_eq!(is_doubtful(error, method, others_succeed), expect, "{method} {error}");
+            assert_eq!(doubt(error, method, others_succeed), expect, "{method} {error}");
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Direct {
     pub(super) failures: u32,
     /// An attempt may have taken effect.
     pub(super) ambiguous: bool,
-    /// How many would have been too much to be done again.
+    /// How much doubt there is, as `decide::doubt` counts.
     pub(super) doubts: u32,
     reply: oneshot::Sender<Result<Bytes, Error>>,
 }

@@ -376,7 +376,7 @@ impl Loop<'_> {
         // Who waits is told, so nothing is lost where a method that is not there does not halt the others.
         let others_succeed = self.last_success.is_some_and(|at| now - at < HEALTHY);
         let others_succeed = others_succeed && error.is_not_found();
-        direct.doubts += u32::from(decide::is_doubtful(&error, &direct.method, false));
+        direct.doubts += decide::doubt(&error, &direct.method, false);
         let (failures, doubts) = (direct.failures, direct.doubts);
         let history = History { failures, doubts, others_succeed, ..History::default() };
         let (wait, is_flood) = match decide::next(&error, history, rand::random()) {
@@ -419,14 +419,14 @@ impl Loop<'_> {
         };
         // What succeeded before this call began to fail says nothing of the time since.
         let others_succeed = self.last_success.is_some_and(|at| now - at < failing.min(HEALTHY));
-        let is_doubtful = decide::is_doubtful(error, &row.method, others_succeed);
+        let doubt = decide::doubt(error, &row.method, others_succeed);
         History {
             failures,
             age: Duration::from_millis(unix_millis().saturating_sub(row.queued)),
             max_age: decide::max_age(row.priority),
             urgent: lane.is_urgent(),
             at_most_once: row.delivery == Delivery::AtMostOnce,
-            doubts: if is_doubtful { self.schedule.count_doubt(lane) } else { 0 },
+            doubts: self.schedule.count_doubt(lane, doubt),
             others_succeed,
             reachable: matches!(error, Error::ServerError { .. }),
         }

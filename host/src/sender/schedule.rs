@@ -158,6 +158,7 @@ impl Schedule {
         let (taken, left) = std::mem::take(&mut lane.casts).into_iter().partition(|cast| which(cast));
         lane.casts = left;
         self.settle(id, now);
+        self.release(id, now);
         VecDeque::into(taken)
     }
 
@@ -230,10 +231,10 @@ impl Schedule {
         (lane.failures, now - *lane.failing_since.get_or_insert(now))
     }
 
-    /// Counts that the lane's head may have taken effect, and must not do so often: how many times by now.
-    pub(super) fn count_doubt(&mut self, id: Lane) -> u32 {
-        let Some(lane) = self.lanes.get_mut(&id) else { return 1 };
-        lane.doubts = lane.doubts.saturating_add(1);
+    /// Adds to the doubt whether the lane's head has taken effect: how much there is by now.
+    pub(super) fn count_doubt(&mut self, id: Lane, doubt: u32) -> u32 {
+        let Some(lane) = self.lanes.get_mut(&id) else { return doubt };
+        lane.doubts = lane.doubts.saturating_add(doubt);
         lane.doubts
     }
 

@@ -90,9 +90,8 @@ impl Loop<'_> {
             Err(error) => error,
         };
         let mut history = self.history_of(&attempt, &error, now);
-        if decide::is_doubtful(&error, &attempt.method, history.others_succeed) {
-            history.doubts = self.broadcasts.count_doubt(cast);
-        }
+        let doubt = decide::doubt(&error, &attempt.method, history.others_succeed);
+        history.doubts = self.broadcasts.count_doubt(cast, doubt);
         let next = decide::next(&error, history, rand::random());
         let blocked_until = self.note_cast(lane, &error, next, now);
         let fate = fate::of(Err((&error, next)), cast.paid, attempt.ambiguous);

@@ -61,7 +61,7 @@ pub(super) struct LaneState {
     pub(super) failing_since: Option<Instant>,
     /// One of them may have taken effect.
     pub(super) ambiguous: bool,
-    /// How many would have been too much to be done again.
+    /// How much doubt there is, as `decide::doubt` counts.
     pub(super) doubts: u32,
 }
 
