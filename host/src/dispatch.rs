@@ -43,6 +43,7 @@ mod trial;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -305,9 +306,10 @@ impl Dispatcher {
     /// When the store fails.
     pub async fn run(&self, arrivals: Arrivals, mut stop: watch::Receiver<bool>) -> Result<(), store::Error> {
         self.context.have_seal().await?;
-        let timers = tokio::spawn(whose::same(timers::run(self.context.clone(), self.arrivals.clone(), stop.clone())));
-        let expiry = tokio::spawn(whose::same(expiry::run(self.context.clone(), self.arrivals.clone(), stop.clone())));
-        let sweeping = tokio::spawn({
+        let mut helpers = JoinSet::new();
+        helpers.spawn(whose::same(timers::run(self.context.clone(), self.arrivals.clone(), stop.clone())));
+        helpers.spawn(whose::same(expiry::run(self.context.clone(), self.arrivals.clone(), stop.clone())));
+        helpers.spawn({
             let context = self.context.clone();
             whose::same(async move {
                 loop {
@@ -318,7 +320,7 @@ impl Dispatcher {
                 }
             })
         });
-        let dead = tokio::spawn(whose::same(dead::run(self.context.clone())));
+        helpers.spawn(whose::same(dead::run(self.context.clone())));
         // Ended by itself when everything stops; a failure of the store ends the turns as well.
         let mut jobs = tokio::spawn(whose::same(jobs::run(self.context.clone(), self.jobs, self.grace, stop.clone())));
         let mut running = JoinSet::new();
@@ -334,6 +336,7 @@ impl Dispatcher {
                     Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
                     Err(_) => (turns.await, true),
                 },
+                never = broken(&mut helpers) => match never {},
             }
         };
         if result.is_ok() && !running.is_empty() {
@@ -345,10 +348,7 @@ impl Dispatcher {
         }
         // One whose thread hangs never ends, and must not keep the host from it.
         tokio::time::timeout(claims::SLACK, running.shutdown()).await.ok();
-        timers.abort();
-        sweeping.abort();
-        dead.abort();
-        expiry.abort();
+        helpers.abort_all();
         let result = if result.is_err() || jobs_ended {
             jobs.abort();
             result
@@ -554,6 +554,18 @@ impl Turns {
         self.control -= usize::from(matches!(turn.lane.part, Part::Control(_)));
         Some(turn)
     }
+}
+
+/// Passes the panic of one of the tasks on: a bot whose timers stand still must be seen failing. That they end is the stop.
+async fn broken(helpers: &mut JoinSet<()>) -> Infallible {
+    while let Some(ended) = helpers.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+    std::future::pending().await
 }
 
 /// A lane whose event is to be tried again later.

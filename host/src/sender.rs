@@ -147,6 +147,19 @@ struct Inbox {
     closed: bool,
 }
 
+/// Whoever waits for an answer, or asks from now on, gets none: also where the task that sends ends by a panic.
+struct Closed<'a>(&'a Sender);
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        let mut inbox = self.0.shared.inbox();
+        inbox.closed = true;
+        inbox.direct.clear();
+        inbox.actions.clear();
+        inbox.questions.clear();
+    }
+}
+
 impl Shared {
     fn inbox(&self) -> std::sync::MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
@@ -207,13 +220,18 @@ impl Sender {
 
     /// Sends until told to stop: then begins nothing new, gives what is in flight a short time to end, and
     /// answers direct calls that wait. To be called once.
-    pub async fn run(&self, stop: watch::Receiver<bool>) {
-        tokio::join!(run::run(&self.shared, stop.clone()), acknowledge::run(&self.shared, stop));
-        let mut inbox = self.shared.inbox();
-        inbox.closed = true;
-        inbox.direct.clear();
-        inbox.actions.clear();
-        inbox.questions.clear();
+    ///
+    /// # Errors
+    /// When the store can't be read at the start: then nothing is sent. A panic of a call is passed on.
+    pub async fn run(&self, stop: watch::Receiver<bool>) -> Result<(), store::Error> {
+        let _closed = Closed(self);
+        tokio::select! {
+            ended = run::run(&self.shared, stop.clone()) => ended,
+            () = async {
+                acknowledge::run(&self.shared, stop).await;
+                std::future::pending().await
+            } => Ok(()),
+        }
     }
 
     /// What queued calls needed of files that are gone from the store, durably, by whoever took them out.

@@ -179,7 +179,7 @@ impl Bot {
             let told = menu::follow(parts.clone(), client.clone(), bot, config.i18n.default_locale.clone());
             tokio::spawn(whose::same(told))
         });
-        let sending = tokio::spawn({
+        let mut sending = tokio::spawn({
             let (sender, stop) = (parts.sender.clone(), stages.sending.subscribe());
             whose::same(async move { sender.run(stop).await })
         });
@@ -203,7 +203,7 @@ impl Bot {
         };
         let mut taking_in = tokio::spawn(whose::same(intake.run(stages.intake.subscribe())));
         let live = Live::new(parts.clone(), config, lock, versions, origin, operator, loaded);
-        let reloading =
+        let mut reloading =
             tokio::spawn(whose::same(live.run(watch, configs, ordered, noticed, stages.intake.subscribe())));
         tracing::info!(%bot, "serving");
         if let Some(played) = &shared.options.played {
@@ -218,13 +218,18 @@ impl Bot {
             () = stopped(&mut stop) => Ok(()),
             ended = &mut dispatching => flatten(ended),
             ended = &mut taking_in => flatten(ended),
+            // Updates would be handled, and nobody be answered.
+            ended = &mut sending => flatten(ended).context("the part that sends has broken"),
+            Err(error) = async { flatten((&mut reloading).await) } => {
+                Err(error.context("the part that takes orders and new configurations has broken"))
+            }
         };
         stages.intake.send_replace(true);
         result = result.and(finish(taking_in).await).and(finish(reloading).await);
         stages.dispatching.send_replace(true);
         result = result.and(finish(dispatching).await);
         stages.sending.send_replace(true);
-        result = result.and(sending.await.map_err(Into::into));
+        result = result.and(finish(sending).await);
         health.abort();
         floods.abort();
         naming.abort();

@@ -246,3 +246,14 @@ async fn a_rest_outlasts_the_changes_of_other_plugins_and_ends_with_its_own() {
     bench.tire(&shop);
     assert_eq!(serve(&[&second]), std::slice::from_ref(&shop.name));
 }
+
+#[tokio::test]
+async fn a_task_that_breaks_is_heard_of_and_one_that_ends_is_not() {
+    let mut helpers = JoinSet::new();
+    helpers.spawn(async {});
+    let waited = tokio::time::timeout(Duration::from_millis(20), broken(&mut helpers)).await;
+    assert!(waited.is_err(), "it goes on");
+    helpers.spawn(async { panic!("boom") });
+    let ended = tokio::spawn(async move { broken(&mut helpers).await }).await;
+    assert!(ended.is_err_and(|error| error.is_panic()));
+}

@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn only_a_refused_token_is_asked_about_rarely() {
-        let refused = Error::Unauthorized { method: method(), description: String::new() };
+        let refused = Error::Unauthorized { method: method(), code: 401, description: String::new() };
         assert_eq!(after(&refused, 0, POLL, 1.0), Next::Refused);
         assert_eq!([0, 1, 2, 99].map(|attempt| before_probe(attempt).as_secs()), [5, 30, 300, 300]);
         for failures in [0, 1, 50, u32::MAX - 1] {

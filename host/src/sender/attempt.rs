@@ -13,6 +13,9 @@ use crate::domain::Lane;
 use crate::store::rows::file::Attached;
 use crate::telegram::{Error, Refusal, chats_of};
 
+/// How long to wait for an answer to `getMe`.
+const PROBE_DEADLINE: Duration = Duration::from_secs(10);
+
 /// Makes the call within the deadline; with files it takes as long as they take.
 pub(super) async fn attempt(
     shared: &Shared,
@@ -43,6 +46,19 @@ pub(super) async fn attempt(
         shared.chats.succeeded(lane, method, result);
     }
     result
+}
+
+/// Asks Telegram for the bot itself, before a call is made again that may have taken effect: while nobody answers to that
+/// either, another attempt would only be another copy, and says nothing of the call.
+pub(super) async fn known_to_telegram(shared: &Shared, method: &str) -> Result<(), Error> {
+    let Err(error) = shared.client.call("getMe", Bytes::from_static(b"{}"), PROBE_DEADLINE).await else {
+        return Ok(());
+    };
+    let method = method.to_owned();
+    Err(match error {
+        Error::Unauthorized { code, description, .. } => Error::Unauthorized { method, code, description },
+        error => Error::Unreachable { method, reason: format!("it waits until Telegram answers again ({error})") },
+    })
 }
 
 async fn make(

@@ -127,6 +127,8 @@ struct Open {
     failures: u32,
     failing_since: Option<Instant>,
     ambiguous: bool,
+    /// How much doubt there is, as `decide::doubt` counts.
+    doubts: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -272,6 +274,14 @@ impl Broadcasts {
             failing: open.failing_since.map_or(Duration::ZERO, |since| now - since),
             ambiguous: open.ambiguous,
         })
+    }
+
+    /// Adds to the doubt whether the call has taken effect: how much there is by now.
+    pub(super) fn count_doubt(&mut self, cast: Cast, doubt: u32) -> u32 {
+        let open = self.jobs.get_mut(&cast.job).and_then(|job| job.open.get_mut(&cast.number));
+        let Some(open) = open else { return doubt };
+        open.doubts = open.doubts.saturating_add(doubt);
+        open.doubts
     }
 
     /// Whether the recipient was erased while the call was made.

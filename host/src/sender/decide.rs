@@ -6,7 +6,9 @@
 //! - What Telegram refused is over: the same call would fail the same way. What it refused because there is
 //!   nothing left to do is done, and so is what succeeded and lost its result on the way.
 //! - Trouble on the way is tried again, with growing waits, whatever the trouble is; one budget counts it all. What
-//!   may have taken effect is tried again only if the call is to be made at least once.
+//!   may have taken effect is tried again only if the call is to be made at least once, and twice at most if doing it
+//!   again would do it twice. A server that answers with an error has rarely done it: five times then, and only while
+//!   others succeed does that count, since else it is an outage.
 //! - An outage loses nothing, however long it is: a call is given up for its age or its failures only when others
 //!   succeed meanwhile. Then the trouble is its own, and its chat should not wait for it. Where nobody else sends
 //!   anything, but a server answers, that takes a day.
@@ -31,6 +33,33 @@ const MAX_AGE_URGENT: Duration = Duration::from_secs(60);
 const MAX_FAILURES: u32 = 20;
 /// However old it is, one bad moment must not end it.
 const MIN_FAILURES: u32 = 6;
+/// With more [`doubt`] than this, a call is not made again: three times no answer, or six errors of the server's.
+const MOST_DOUBT: u32 = 5;
+/// Beginnings of methods that leave things as they are when they are called again.
+const REPEATABLE: [&str; 22] = [
+    "get",
+    "set",
+    "edit",
+    "delete",
+    "pin",
+    "unpin",
+    "answer",
+    "stop",
+    "ban",
+    "unban",
+    "restrict",
+    "promote",
+    "approve",
+    "decline",
+    "close",
+    "reopen",
+    "leave",
+    "hide",
+    "unhide",
+    "read",
+    "remove",
+    "sendChatAction",
+];
 /// While the token is refused, one call tries again after so long.
 const REFUSED_TOKEN: Duration = Duration::from_secs(30);
 
@@ -47,6 +76,8 @@ pub(super) struct History {
     pub(super) urgent: bool,
     /// It is not made again if it may have taken effect.
     pub(super) at_most_once: bool,
+    /// The [`doubt`] of all its failures, this one included.
+    pub(super) doubts: u32,
     /// Calls in other lanes have succeeded while this one failed.
     pub(super) others_succeed: bool,
     /// A server has answered, though not well: there is no such outage that lasts a day.
@@ -73,6 +104,22 @@ pub(super) fn max_age(priority: Priority) -> Duration {
     }
 }
 
+/// Whether it makes no difference how often the method is called.
+pub(super) fn is_repeatable(method: &str) -> bool {
+    let begins = |with: &&str| method.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    REPEATABLE.iter().any(begins)
+}
+
+/// How likely the call has taken effect, where another would do it twice. A server that has trouble with everybody has
+/// done nothing, and a call must outlast that.
+pub(super) fn doubt(error: &Error, method: &str, others_succeed: bool) -> u32 {
+    match error {
+        _ if !error.is_ambiguous() || is_repeatable(method) => 0,
+        Error::ServerError { .. } => u32::from(others_succeed),
+        _ => 2,
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Next {
     /// Over: as good as delivered.
@@ -81,7 +128,7 @@ pub(super) enum Next {
     Refused,
     /// Over: tried enough, or too old.
     GiveUp,
-    /// Over: it may have taken effect, which must not happen twice.
+    /// Over: it may have taken effect, which must not happen twice, or not once more.
     Unknown,
     /// The lane waits, then the call is tried again.
     Retry(Duration),
@@ -96,11 +143,13 @@ pub(super) fn next(error: &Error, history: History, dice: f64) -> Next {
         Error::ResultLost { .. } => Next::Done,
         Error::Refused { .. } if error.refusal() == Some(Refusal::NoOp) => Next::Done,
         Error::Refused { .. } | Error::Conflict { .. } => Next::Refused,
+        // Others go through with the same token, so it is the method that is not there.
+        Error::Unauthorized { .. } if error.is_not_found() && history.others_succeed => Next::Refused,
         Error::Unauthorized { .. } => Next::Halt(REFUSED_TOKEN),
         Error::Flooded { retry_after, .. } if history.urgent && *retry_after > MAX_AGE_URGENT => Next::GiveUp,
         Error::Flooded { .. } if history.age > MAX_AGE && history.others_succeed => Next::GiveUp,
         Error::Flooded { retry_after, .. } => Next::Flood(*retry_after + flood_jitter(*retry_after, dice)),
-        _ if history.at_most_once && error.is_ambiguous() => Next::Unknown,
+        _ if error.is_ambiguous() && (history.at_most_once || history.doubts > MOST_DOUBT) => Next::Unknown,
         _ if history.is_used_up() => Next::GiveUp,
         _ => Next::Retry(backoff::delay(history.failures, dice)),
     }
@@ -137,6 +186,7 @@ mod tests {
         max_age: MAX_AGE_INTERACTIVE,
         urgent: false,
         at_most_once: false,
+        doubts: 0,
         others_succeed: true,
         reachable: true,
     };
@@ -217,6 +267,39 @@ mod tests {
         }
         assert!(matches!(next(&unreachable(), once, 0.5), Next::Retry(_)));
         assert!(matches!(next(&flooded(3), once, 0.5), Next::Flood(_)));
+    }
+
+    #[test]
+    fn what_would_be_done_twice_is_repeated_twice_at_most() {
+        let unknown = Error::UnknownOutcome { method: String::new(), reason: String::new() };
+        let server = Error::ServerError { method: String::new(), status: 500, description: String::new() };
+        let odd = |status| Error::BadAnswer { method: String::new(), status, cut: false, reason: String::new() };
+        for (doubts, expect) in [(2, false), (5, false), (6, true), (9, true)] {
+            let history = History { doubts, others_succeed: false, ..FRESH };
+            for error in [&unknown, &server, &odd(200)] {
+                assert_eq!(next(error, history, 0.5) == Next::Unknown, expect, "{doubts} {error}");
+            }
+            assert!(matches!(next(&unreachable(), history, 0.5), Next::Retry(_)), "{doubts}");
+            assert!(matches!(next(&odd(404), history, 0.5), Next::Retry(_)), "{doubts}");
+        }
+        for (error, method, others_succeed, expect) in [
+            (&unknown, "sendMessage", false, 2),
+            (&unknown, "SENDMESSAGE", true, 2),
+            (&unknown, "forwardMessage", false, 2),
+            (&unknown, "createInvoiceLink", false, 2),
+            (&unknown, "editMessageText", false, 0),
+            (&unknown, "deletemessage", false, 0),
+            (&unknown, "answerCallbackQuery", false, 0),
+            (&unknown, "sendChatAction", false, 0),
+            (&unknown, "s", false, 2),
+            (&server, "sendMessage", false, 0),
+            (&server, "sendMessage", true, 1),
+            (&odd(200), "sendMessage", false, 2),
+            (&odd(403), "sendMessage", false, 0),
+            (&unreachable(), "sendMessage", true, 0),
+        ] {
+            assert_eq!(doubt(error, method, others_succeed), expect, "{method} {error}");
+        }
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(super) struct Direct {
     pub(super) failures: u32,
     /// An attempt may have taken effect.
     pub(super) ambiguous: bool,
+    /// How much doubt there is, as `decide::doubt` counts.
+    pub(super) doubts: u32,
     reply: oneshot::Sender<Result<Bytes, Error>>,
 }
 
@@ -71,7 +73,8 @@ impl Direct {
     /// The token is refused just now.
     pub(super) fn unauthorized(self) {
         let method = self.method.clone();
-        self.answer(Err(Error::Unauthorized { method, description: "the token was refused a moment ago".to_owned() }));
+        let description = "the token was refused a moment ago".to_owned();
+        self.answer(Err(Error::Unauthorized { method, code: 401, description }));
     }
 
     /// Its lane is not free before `free_at`, too late for it.
@@ -141,6 +144,7 @@ impl Sender {
                 after: 0,
                 failures: 0,
                 ambiguous: false,
+                doubts: 0,
                 reply,
             };
             self.enqueue(lane, direct);

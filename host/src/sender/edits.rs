@@ -24,6 +24,8 @@ struct Target {
     method: &'static str,
     /// The number of the message, or the id that inline mode gave it.
     message: String,
+    /// The mailbox, where it is not the bot's own: messages are numbered in each of them.
+    connection: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -32,6 +34,8 @@ struct Params<'a> {
     message_id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     inline_message_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    business_connection_id: Option<Cow<'a, str>>,
 }
 
 impl Target {
@@ -44,7 +48,8 @@ impl Target {
             (None, Some(id)) => id.into_owned(),
             (None, None) => return None,
         };
-        Some(Self { method, message })
+        let connection = params.business_connection_id.map(Cow::into_owned).filter(|id| !id.is_empty());
+        Some(Self { method, message, connection })
     }
 }
 
@@ -84,5 +89,12 @@ mod tests {
             Target::of("editMessageText", r#"{"message_id":7}"#),
             Target::of("editMessageCaption", r#"{"message_id":7}"#)
         );
+        let with = |connection: &str| {
+            let params = format!(r#"{{"message_id":7,"business_connection_id":"{connection}"}}"#);
+            Target::of("editMessageText", &params)
+        };
+        assert_eq!(with("a"), with("a"));
+        assert_ne!(with("a"), with("b"));
+        assert_ne!(with("a"), Target::of("editMessageText", r#"{"message_id":7}"#));
     }
 }

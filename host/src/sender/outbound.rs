@@ -59,8 +59,8 @@ pub(super) fn call_error(error: &Error) -> CallError {
             let kind = error.refusal().unwrap_or(Refusal::Call);
             CallError::Refused { code: *code, description: description.clone(), kind }
         }
-        Error::Unauthorized { description, .. } => {
-            CallError::Refused { code: 401, description: description.clone(), kind: Refusal::Call }
+        Error::Unauthorized { code, description, .. } => {
+            CallError::Refused { code: *code, description: description.clone(), kind: Refusal::Call }
         }
         Error::Conflict { description, .. } => {
             CallError::Refused { code: 409, description: description.clone(), kind: Refusal::Call }

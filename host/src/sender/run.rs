@@ -99,7 +99,7 @@ struct Loop<'a> {
     gate: Arc<Gate>,
 }
 
-pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
+pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) -> Result<(), store::Error> {
     let settings = shared.inbox().settings;
     let mut this = Loop {
         shared,
@@ -128,12 +128,12 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
     tokio::pin!(told_to_stop);
     let begun = tokio::select! {
         biased;
-        () = &mut told_to_stop => return,
+        () = &mut told_to_stop => return Ok(()),
         begun = this.begin() => begun,
     };
     if let Err(error) = begun {
         tracing::error!(%error, "the outbox can't be read, nothing is sent");
-        return;
+        return Err(error);
     }
     let mut settings = settings;
     loop {
@@ -160,6 +160,7 @@ pub(super) async fn run(shared: &Arc<Shared>, mut stop: watch::Receiver<bool>) {
         }
     }
     this.end().await;
+    Ok(())
 }
 
 impl Loop<'_> {
@@ -243,8 +244,9 @@ impl Loop<'_> {
         let shared = self.shared.clone();
         match work {
             Work::Row { lane, number } => {
+                let again = self.schedule.is_ambiguous(lane);
                 self.calls.spawn(whose::same(async move {
-                    let ending = deliver(&shared, lane, number).await;
+                    let ending = deliver(&shared, lane, number, again).await;
                     Done::Row { lane, number, ending }
                 }));
             }
@@ -353,6 +355,7 @@ impl Loop<'_> {
             }
             Next::Halt(wait) => {
                 self.halt(error, now + wait);
+                self.not_begun(lane, number, row);
                 self.schedule.finish(lane, End::RowStays, 1, None, now);
             }
         }
@@ -371,7 +374,12 @@ impl Loop<'_> {
         direct.failures += 1;
         direct.ambiguous |= error.is_ambiguous();
         let weight = weight_of_failed(&error, &direct.method, &direct.params);
-        let history = History { failures: direct.failures, ..History::default() };
+        // Who waits is told, so nothing is lost where a method that is not there does not halt the others.
+        let others_succeed = self.last_success.is_some_and(|at| now - at < HEALTHY);
+        let others_succeed = others_succeed && error.is_not_found();
+        direct.doubts += decide::doubt(&error, &direct.method, false);
+        let (failures, doubts) = (direct.failures, direct.doubts);
+        let history = History { failures, doubts, others_succeed, ..History::default() };
         let (wait, is_flood) = match decide::next(&error, history, rand::random()) {
             Next::Retry(wait) => {
                 self.note_trouble(&error);
@@ -405,19 +413,22 @@ impl Loop<'_> {
     }
 
     fn history(&mut self, lane: Lane, row: &OutboxRow, error: &Error, now: Instant) -> History {
-        let (failures, failing) = if error.is_transient() {
+        let (failures, failing) = if error.is_transient() || error.is_not_found() {
             self.schedule.count_failure(lane, error.is_ambiguous(), now)
         } else {
             (0, HEALTHY)
         };
+        // What succeeded before this call began to fail says nothing of the time since.
+        let others_succeed = self.last_success.is_some_and(|at| now - at < failing.min(HEALTHY));
+        let doubt = decide::doubt(error, &row.method, others_succeed);
         History {
             failures,
             age: Duration::from_millis(unix_millis().saturating_sub(row.queued)),
             max_age: decide::max_age(row.priority),
             urgent: lane.is_urgent(),
             at_most_once: row.delivery == Delivery::AtMostOnce,
-            // What succeeded before this call began to fail says nothing of the time since.
-            others_succeed: self.last_success.is_some_and(|at| now - at < failing.min(HEALTHY)),
+            doubts: self.schedule.count_doubt(lane, doubt),
+            others_succeed,
             reachable: matches!(error, Error::ServerError { .. }),
         }
     }

@@ -158,6 +158,7 @@ impl Schedule {
         let (taken, left) = std::mem::take(&mut lane.casts).into_iter().partition(|cast| which(cast));
         lane.casts = left;
         self.settle(id, now);
+        self.release(id, now);
         VecDeque::into(taken)
     }
 
@@ -216,11 +217,7 @@ impl Schedule {
     /// The first row of a lane, which is not in flight, is there no more; this one comes next.
     pub(super) fn skip(&mut self, id: Lane, next: Option<(u64, Priority)>, now: Instant) {
         let Some(lane) = self.lanes.get_mut(&id) else { return };
-        lane.head = next.map(|(number, _)| number);
-        (lane.failures, lane.failing_since, lane.ambiguous) = (0, None, false);
-        if let Some((number, priority)) = next {
-            lane.raise(number, priority);
-        }
+        lane.go_on(next);
         self.settle(id, now);
         self.release(id, now);
     }
@@ -232,6 +229,13 @@ impl Schedule {
         lane.failures = lane.failures.saturating_add(1);
         lane.ambiguous |= ambiguous;
         (lane.failures, now - *lane.failing_since.get_or_insert(now))
+    }
+
+    /// Adds to the doubt whether the lane's head has taken effect: how much there is by now.
+    pub(super) fn count_doubt(&mut self, id: Lane, doubt: u32) -> u32 {
+        let Some(lane) = self.lanes.get_mut(&id) else { return doubt };
+        lane.doubts = lane.doubts.saturating_add(doubt);
+        lane.doubts
     }
 
     /// True if an attempt at the lane's head may have taken effect.
@@ -276,13 +280,7 @@ impl Schedule {
         }
         lane.blocked_until = lane.blocked_until.max(blocked_until).filter(|until| *until > now);
         match end {
-            End::RowDone(next) => {
-                lane.head = next.map(|(number, _)| number);
-                (lane.failures, lane.failing_since, lane.ambiguous) = (0, None, false);
-                if let Some((number, priority)) = next {
-                    lane.raise(number, priority);
-                }
-            }
+            End::RowDone(next) => lane.go_on(next),
             End::RowStays | End::DirectDone | End::CastDone => {}
             End::DirectStays(direct) => {
                 self.deadlines.push(Reverse((direct.deadline, id)));

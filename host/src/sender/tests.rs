@@ -220,7 +220,7 @@ impl Bench {
 
     fn start(&self) -> JoinHandle<()> {
         let (sender, stop) = (self.sender.clone(), self.stop.subscribe());
-        tokio::spawn(async move { sender.run(stop).await })
+        tokio::spawn(async move { sender.run(stop).await.unwrap() })
     }
 
     fn seen(&self) -> Vec<Seen> {

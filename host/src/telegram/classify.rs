@@ -20,13 +20,14 @@ const UNSAID_WAIT: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// The names that Telegram writes before its descriptions.
-const NAMES: [(&str, u16); 10] = [
+const NAMES: [(&str, u16); 11] = [
     ("Bad Request", 400),
     ("Unauthorized", 401),
     ("Forbidden", 403),
     ("Not Found", 404),
     ("Conflict", 409),
     ("Request Entity Too Large", 413),
+    ("Misdirected Request", 421),
     ("Too Many Requests", 429),
     ("Internal Server Error", 500),
     ("Bad Gateway", 502),
@@ -68,6 +69,9 @@ pub fn classify(method: &str, response: &Response) -> Result<Bytes, Error> {
         Ok(envelope) if is_object => envelope,
         _ => return Err(unreadable(method, response, body)),
     };
+    if envelope.ok.is_none() {
+        return Err(unreadable(method, response, body));
+    }
     let said_no = envelope.ok.is_some_and(|ok| matches!(unquoted(ok), "false" | "0" | ""));
     let succeeded = (200..300).contains(&response.status) && !said_no && envelope.error_code.is_none();
     match (envelope.ok, envelope.result) {
@@ -78,7 +82,7 @@ pub fn classify(method: &str, response: &Response) -> Result<Bytes, Error> {
     }
 }
 
-/// No JSON, so nobody but HTTP has a say.
+/// No answer of the Bot API, which always has an `ok`: nobody but HTTP has a say.
 fn unreadable(method: &str, response: &Response, body: &[u8]) -> Error {
     let method = method.to_owned();
     let status = response.status;
@@ -137,7 +141,7 @@ fn refusal(method: &str, response: &Response, envelope: &Envelope<'_>) -> Error 
     };
     let told_to_wait = parameters.retry_after.and_then(number_of).is_some();
     match code {
-        401 => Error::Unauthorized { method, description },
+        _ if is_about_the_token(code, &description) => Error::Unauthorized { method, code, description },
         409 => Error::Conflict { method, webhook: text.contains("webhook"), description },
         429 => Error::Flooded { method, retry_after: wait(parameters.retry_after, response, &text) },
         400..500 if told_to_wait => {
@@ -156,6 +160,18 @@ fn refusal(method: &str, response: &Response, envelope: &Envelope<'_>) -> Error 
             cut: false,
             reason: "it says neither that the call succeeded nor what went wrong".to_owned(),
         },
+    }
+}
+
+/// Speaks of the bot, not of the call: 404 is what a token of a wrong form gets, or an `api_base` that leads nowhere; a
+/// method that is not there is named in the text. A server of one's own answers 421 where the bot is not let in, and
+/// "Logged out" after `logOut`.
+fn is_about_the_token(code: u16, description: &str) -> bool {
+    match code {
+        401 | 421 => true,
+        404 => description == "Not Found",
+        400 => description == "Logged out",
+        _ => false,
     }
 }
 

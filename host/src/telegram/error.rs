@@ -30,11 +30,13 @@ pub enum Error {
         /// How long to wait, at least.
         retry_after: Duration,
     },
-    /// The token is wrong, or was revoked.
-    #[error("Telegram API error [401] on {method}: {description}")]
+    /// The token is wrong, was revoked, or is not at home at this server: nothing is said of the call itself.
+    #[error("Telegram API error [{code}] on {method}: {description}")]
     Unauthorized {
         /// What was called.
         method: String,
+        /// Telegram's `error_code`: mostly 401.
+        code: u16,
         /// Telegram's text.
         description: String,
     },
@@ -107,10 +109,22 @@ impl Error {
         )
     }
 
-    /// True where nothing tells whether the call has taken effect. A server that fails may have done its work before.
+    /// True where nothing tells whether the call has taken effect. A server that fails may have done its work before;
+    /// who sends elsewhere, or turns away what he does not know, has not passed it on.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
-        matches!(self, Self::ServerError { .. } | Self::BadAnswer { .. } | Self::UnknownOutcome { .. })
+        match self {
+            Self::BadAnswer { status, .. } => !(300..500).contains(status),
+            Self::ServerError { .. } | Self::UnknownOutcome { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// True for a 404 without a word: what a token without a server gets, and from some servers a method that they do
+    /// not know.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Unauthorized { code: 404, .. })
     }
 
     /// What kind of refusal it is, if it is one.

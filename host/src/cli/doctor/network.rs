@@ -176,7 +176,8 @@ mod tests {
     fn what_telegram_says_is_put_into_words() {
         assert_eq!(clock(1000, 1059).health, Health::Ok);
         assert!(clock(1000, 2000).found.contains("1000 s ahead"), "{:?}", clock(1000, 2000));
-        let unknown = Error::Unauthorized { method: "getMe".to_owned(), description: "Unauthorized".to_owned() };
+        let (method, description) = ("getMe".to_owned(), "Unauthorized".to_owned());
+        let unknown = Error::Unauthorized { method, code: 401, description };
         assert_eq!(unreachable(&unknown, &config("[bots.shop]")).health, Health::Fail);
     }
 

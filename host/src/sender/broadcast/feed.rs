@@ -50,7 +50,10 @@ impl Broadcasts {
             let row = OpenRow { to: to.clone(), begun: 0, not_before: 0 };
             ops.push(Op::Put { key: rows::open_key(self.bot, id, number), value: row.encode() });
             let (lane, place) = (lane(&to), Place::Parked(now));
-            job.open.insert(number, Open { to, lane, place, failures: 0, failing_since: None, ambiguous: false });
+            job.open.insert(
+                number,
+                Open { to, lane, place, failures: 0, failing_since: None, ambiguous: false, doubts: 0 },
+            );
             hand(id, job, number, &self.chats, schedule, now);
         }
         Ok(())

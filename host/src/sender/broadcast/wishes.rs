@@ -129,7 +129,10 @@ impl Broadcasts {
                 job.parked.push(Reverse((at, number)));
                 let (lane, ambiguous) = (lane(&open.to), open.begun != 0);
                 let place = Place::Parked(at);
-                job.open.insert(number, Open { to: open.to, lane, place, failures: 0, failing_since: None, ambiguous });
+                job.open.insert(
+                    number,
+                    Open { to: open.to, lane, place, failures: 0, failing_since: None, ambiguous, doubts: 0 },
+                );
             }
         }
         tracing::info!(broadcast = id, name = job.head.name, done = job.progress.done(), "a broadcast goes on");

@@ -75,7 +75,8 @@ impl Loop<'_> {
                 return self.schedule.finish(lane, End::CastDone, 0, None, now);
             }
         };
-        let failed = result.as_ref().err().filter(|error| error.is_transient()).map(Error::is_ambiguous);
+        let failed =
+            result.as_ref().err().filter(|error| error.is_transient() || error.is_not_found()).map(Error::is_ambiguous);
         let Some(attempt) = self.broadcasts.attempt(cast, failed, now) else {
             return self.schedule.finish(lane, End::CastDone, 1, None, now);
         };
@@ -88,7 +89,10 @@ impl Loop<'_> {
             }
             Err(error) => error,
         };
-        let next = decide::next(&error, self.history_of(&attempt, &error, now), rand::random());
+        let mut history = self.history_of(&attempt, &error, now);
+        let doubt = decide::doubt(&error, &attempt.method, history.others_succeed);
+        history.doubts = self.broadcasts.count_doubt(cast, doubt);
+        let next = decide::next(&error, history, rand::random());
         let blocked_until = self.note_cast(lane, &error, next, now);
         let fate = fate::of(Err((&error, next)), cast.paid, attempt.ambiguous);
         let reason = error.to_string();
@@ -123,7 +127,7 @@ impl Loop<'_> {
     }
 
     fn history_of(&self, attempt: &Attempt, error: &Error, now: Instant) -> History {
-        let failing = if error.is_transient() { attempt.failing } else { super::HEALTHY };
+        let failing = if error.is_transient() || error.is_not_found() { attempt.failing } else { super::HEALTHY };
         History {
             failures: attempt.failures,
             // Since it began to fail: a broadcast may take days, and nobody's turn is late.
@@ -131,6 +135,7 @@ impl Loop<'_> {
             max_age: decide::max_age(Priority::Bulk),
             urgent: false,
             at_most_once: attempt.at_most_once,
+            doubts: 0,
             others_succeed: self.last_success.is_some_and(|at| now - at < failing.min(super::HEALTHY)),
             reachable: matches!(error, Error::ServerError { .. }),
         }

@@ -5,14 +5,14 @@ use bytes::Bytes;
 
 use super::Ending;
 use crate::domain::Lane;
-use crate::sender::attempt::attempt;
-use crate::sender::{CALL_DEADLINE, Shared, edits};
+use crate::sender::attempt::{attempt, known_to_telegram};
+use crate::sender::{CALL_DEADLINE, Shared, decide, edits};
 use crate::store::rows::outbox::{self, Delivery, Fallback, OutboxRow};
 use crate::store::{self, Commit, CommitError, Op, Read};
 use crate::telegram::{self, Error};
 
-/// Makes the call of one row.
-pub(super) async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending {
+/// Makes the call of one row; once more with `again`, if an attempt may have taken effect.
+pub(super) async fn deliver(shared: &Shared, lane: Lane, number: u64, again: bool) -> Ending {
     let mut row = match shared.store.get(&outbox::key(shared.bot, lane, number)) {
         Ok(Some(value)) => match OutboxRow::decode(&value) {
             Ok(row) => Box::new(row),
@@ -26,6 +26,13 @@ pub(super) async fn deliver(shared: &Shared, lane: Lane, number: u64) -> Ending 
         Ok(true) if !begun_before => return Ending::Superseded(row),
         Ok(_) => {}
         Err(error) => return Ending::StoreFailed(error),
+    }
+    if again
+        && !decide::is_repeatable(&row.method)
+        && let Err(error) = known_to_telegram(shared, &row.method).await
+    {
+        let params = Bytes::from(std::mem::take(&mut row.params));
+        return Ending::Called(row, params, Err(error));
     }
     if row.delivery == Delivery::AtMostOnce {
         if begun_before {

@@ -61,6 +61,8 @@ pub(super) struct LaneState {
     pub(super) failing_since: Option<Instant>,
     /// One of them may have taken effect.
     pub(super) ambiguous: bool,
+    /// How much doubt there is, as `decide::doubt` counts.
+    pub(super) doubts: u32,
 }
 
 impl LaneState {
@@ -80,6 +82,7 @@ impl LaneState {
             failures: 0,
             failing_since: None,
             ambiguous: false,
+            doubts: 0,
         }
     }
 
@@ -87,6 +90,15 @@ impl LaneState {
     pub(super) fn inherit(&mut self, elder: &Self) {
         self.pace = elder.pace.clone();
         (self.blocked_until, self.slowed) = (elder.blocked_until, elder.slowed);
+    }
+
+    /// Another row is the first now, if there is one.
+    pub(super) fn go_on(&mut self, next: Option<(u64, Priority)>) {
+        self.head = next.map(|(number, _)| number);
+        (self.failures, self.failing_since, self.ambiguous, self.doubts) = (0, None, false, 0);
+        if let Some((number, priority)) = next {
+            self.raise(number, priority);
+        }
     }
 
     pub(super) fn raise(&mut self, number: u64, priority: Priority) {

@@ -1,6 +1,24 @@
 //! Calls that a handler waits for.
 
 use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_hears_of_a_sender_that_has_broken() {
+    let bench = bench(UNLIMITED, |_, params, _| if params["text"] == "boom" { panic!("boom") } else { ok() });
+    let run = bench.start();
+    bench.say(1, &["a"]);
+    sleep(SECOND).await;
+    let plugin = PluginName::new("p");
+    let call = |text: &str| {
+        let params = json!({ "chat_id": 2, "text": text }).to_string();
+        bench.sender.call(&plugin, "sendMessage", params, 60 * SECOND)
+    };
+    let begun = Instant::now();
+    call("boom").await.unwrap_err();
+    assert!(run.await.unwrap_err().is_panic());
+    call("later").await.unwrap_err();
+    assert!(begun.elapsed() < SECOND, "{:?}", begun.elapsed());
+}
 use crate::telegram::Error;
 
 impl Bench {

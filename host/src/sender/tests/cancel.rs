@@ -65,8 +65,10 @@ async fn a_lane_that_is_emptied_goes_on_with_what_comes_later() {
 
 #[tokio::test(start_paused = true)]
 async fn what_may_have_been_sent_before_it_was_cancelled_is_written_down() {
-    let cut_off = || Answer(10 * MS, Err(TransportError::Unknown("the connection broke".to_owned())));
-    let bench = bench(UNLIMITED, move |_, _, _| cut_off());
+    let bench = bench(UNLIMITED, move |_, _, times| match times {
+        0 => Answer(10 * MS, Err(TransportError::Unknown("the connection broke".to_owned()))),
+        _ => Answer(10 * MS, Err(TransportError::BeforeSend("connection refused".to_owned()))),
+    });
     bench.start();
     let rows = bench.put(&[message(1, "a", Priority::Interactive)]);
     bench.sender.committed(rows.clone());

@@ -39,6 +39,68 @@ async fn what_may_have_been_sent_is_repeated_only_if_that_is_wanted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_stays_without_an_answer_is_said_three_times_at_most_and_written_down() {
+    for others in [false, true] {
+        let bench = bench(UNLIMITED, |method, params, _| match (method, params["chat_id"].as_i64()) {
+            ("sendMessage", Some(1)) => after(60 * SECOND, ok()),
+            _ => ok(),
+        });
+        bench.start();
+        bench.say(1, &["a", "b"]);
+        for _ in 0..60 {
+            if others {
+                bench.say(2, &["x"]);
+            }
+            sleep(10 * SECOND).await;
+        }
+        assert_eq!(bench.texts(1), ["a", "a", "a", "b", "b", "b"]);
+        assert_eq!(bench.left(), []);
+        let ledger = bench.ledger();
+        assert_eq!(ledger.len(), 2);
+        assert!(ledger.iter().all(|row| row.maybe_sent), "{ledger:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_nobody_answers_anything_each_call_is_made_once_and_none_is_lost() {
+    let begun = Instant::now();
+    let bench =
+        bench(UNLIMITED, move |_, _, _| if begun.elapsed() < 3600 * SECOND { after(60 * SECOND, ok()) } else { ok() });
+    bench.start();
+    for chat in 1..=3 {
+        bench.say(chat, &["a", "b"]);
+    }
+    sleep(3500 * SECOND).await;
+    assert!((1..=3).all(|chat| bench.texts(chat) == ["a"]), "{:?}", bench.seen());
+    sleep(200 * SECOND).await;
+    bench.until(|bench| bench.left().is_empty()).await;
+    assert!((1..=3).all(|chat| bench.texts(chat) == ["a", "a", "b"]));
+    assert_eq!(bench.ledger(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_be_done_again_is_until_there_is_an_answer() {
+    let bench = bench(UNLIMITED, |_, _, times| if times < 6 { reset() } else { ok() });
+    bench.start();
+    bench.queue(&[
+        ("editMessageText", json!({ "chat_id": 1, "message_id": 2, "text": "a" }), Priority::Interactive),
+        ("deleteMessage", json!({ "chat_id": 2, "message_id": 2 }), Priority::Interactive),
+    ]);
+    sleep(120 * SECOND).await;
+    assert_eq!((bench.seen().len(), bench.left(), bench.ledger()), (14, vec![], vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_direct_call_is_not_repeated_without_bound_either() {
+    let bench = bench(UNLIMITED, |_, _, _| reset());
+    bench.start();
+    let params = r#"{"chat_id":1,"text":"a"}"#.to_owned();
+    let told = bench.sender.call(&PluginName::new("p"), "sendMessage", params, 30 * SECOND).await.unwrap_err();
+    assert!(matches!(told, crate::telegram::Error::UnknownOutcome { .. }), "{told}");
+    assert_eq!(bench.texts(1), ["a"; 3]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_certainly_not_sent_is_repeated_in_any_case() {
     let bench = bench(UNLIMITED, |_, _, times| match times {
         0 => refused(),
@@ -82,6 +144,22 @@ async fn a_call_that_never_began_is_made_by_the_next_process() {
     let second = first.restarted(UNLIMITED, |_, _, _| ok());
     second.start();
     second.until(|bench| bench.texts(1) == ["a"]).await;
+    assert_eq!(second.ledger(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_refused_token_turned_away_is_made_by_the_next_process() {
+    let first = bench(UNLIMITED, |_, _, _| error(401, "Unauthorized"));
+    let run = first.start();
+    for chat in 1..=3 {
+        first.sender.committed(first.put_as(&[message(chat, "a", Priority::Interactive)], once));
+    }
+    first.until(|bench| (1..=3).all(|chat| !bench.texts(chat).is_empty())).await;
+    first.stop.send_replace(true);
+    run.await.unwrap();
+    let second = first.restarted(UNLIMITED, |_, _, _| ok());
+    second.start();
+    second.until(|bench| (1..=3).all(|chat| bench.texts(chat) == ["a"])).await;
     assert_eq!(second.ledger(), []);
 }
 

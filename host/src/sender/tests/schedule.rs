@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::super::broadcast::Cast;
 use super::super::schedule::{End, Schedule, Work};
 use super::*;
 
@@ -92,4 +93,16 @@ proptest! {
         }
         prop_assert_eq!(schedule.n_lanes(), 0);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broadcast_that_is_taken_out_lets_the_chat_go_on_under_its_other_name() {
+    let (elder, heir) = (Lane::Chat(ChatId(-7)), Lane::Chat(ChatId(-1_000_000_000_007)));
+    let mut schedule = Schedule::new(&UNLIMITED);
+    let now = Instant::now();
+    schedule.add_cast(elder, Cast { job: 1, number: 1, paid: false }, now);
+    schedule.join(elder, heir, now);
+    schedule.add(heir, 1, 1, Priority::Interactive, now);
+    assert_eq!(schedule.take_casts(elder, |_| true, now).len(), 1);
+    assert!(matches!(schedule.next(now), Some(Work::Row { lane, .. }) if lane == heir));
 }

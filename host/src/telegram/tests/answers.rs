@@ -129,7 +129,9 @@ fn refusals_with_telegrams_words() {
             "chat_gone [403] bot can't initiate conversation with a user",
         ),
         (403, "Forbidden: bot can't send messages to bots", "chat_gone [403] bot can't send messages to bots"),
-        (404, "Not Found", "refused [404] Not Found"),
+        (404, "Not Found", "unauthorized [404] Not Found"),
+        (400, "Logged out", "unauthorized [400] Logged out"),
+        (421, "Misdirected Request: unallowed token", "unauthorized [421] unallowed token"),
         (404, "Not Found: method not found", "refused [404] method not found"),
         (413, "Request Entity Too Large", "refused [413] Request Entity Too Large"),
         (406, "Not Acceptable", "refused [406] Not Acceptable"),
@@ -260,21 +262,48 @@ fn gateways_and_portals_are_no_refusals() {
 
 #[test]
 fn json_that_is_no_answer_is_no_refusal_either() {
-    for body in ["null", "true", "[]", "\"ok\"", "12", "{\"ok\":tru"] {
-        assert!(told(&json(body)).starts_with("bad_answer"), "{body}");
-    }
     for body in [
+        "null",
+        "true",
+        "[]",
+        "\"ok\"",
+        "12",
+        "{\"ok\":tru",
         "{}",
-        r#"{"ok":false}"#,
-        r#"{"ok":"false","result":1}"#,
         r#"{"ok":null,"result":1}"#,
         r#"{"result":1}"#,
         r#"{"error":"no"}"#,
+    ] {
+        assert!(told(&json(body)).starts_with("bad_answer"), "{body}");
+    }
+    for body in [
+        r#"{"ok":false}"#,
+        r#"{"ok":"false","result":1}"#,
         r#"{"ok":false,"error_code":7}"#,
         r#"{"ok":false,"error_code":{},"description":[]}"#,
     ] {
         let told = told(&json(body));
         assert!(told.starts_with("bad_answer") && told.ends_with("nor what went wrong"), "{body}: {told}");
+    }
+}
+
+#[test]
+fn what_a_gateway_says_in_json_is_no_refusal_whatever_its_status() {
+    for body in [
+        r#"{"message":"Forbidden"}"#,
+        r#"{"message":"no Route matched"}"#,
+        r#"{"detail":"Not Found"}"#,
+        r#"{"error_code":400,"description":"Bad Request: chat not found"}"#,
+        r#"{"ok":null,"error_code":403}"#,
+    ] {
+        for status in [200, 302, 400, 401, 403, 404, 409, 421] {
+            let error = classify("sendMessage", &Response { status, ..json(body) }).unwrap_err();
+            assert_eq!(error.outcome(), "bad_answer", "{status}: {body}");
+            assert_eq!(error.is_ambiguous(), status == 200, "{status}: {body}");
+        }
+        for (status, outcome) in [(413, "refused"), (429, "flooded"), (502, "server_error")] {
+            assert_eq!(classify("a", &Response { status, ..json(body) }).unwrap_err().outcome(), outcome, "{body}");
+        }
     }
 }
 
