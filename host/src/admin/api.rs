@@ -18,7 +18,7 @@
 //! - `POST /api/webhook/set`
 //! - `GET /api/record?plugin=…`: see `record`
 //! - `GET /api/plugins`, `GET /api/plugins/{name}/versions`, `POST /api/plugins/{name}/reload`, `…/pause`, `…/resume`,
-//!   `…/disable`, `…/enable`, `…/rollback?to=…` (`force=true` for the first and the last)
+//!   `…/disable`, `…/enable`, `…/rollback?to=…` (`force=true` for the first)
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -90,12 +90,10 @@ pub enum Action {
     /// Let it go on.
     Resume,
     /// Go back to a version that has served.
-    Rollback {
+    Rollback(
         /// The one that begins so, else the last one.
-        to: Option<String>,
-        /// Also where conversations begin anew by it.
-        force: bool,
-    },
+        Option<String>,
+    ),
     /// Give it no more events, over restarts too.
     Disable,
     /// Let it have events again.
@@ -187,7 +185,7 @@ pub(super) async fn change(
         "reload" => Action::Reload { force: options.force },
         "pause" => Action::Pause,
         "resume" => Action::Resume,
-        "rollback" => Action::Rollback { to: options.to, force: options.force },
+        "rollback" => Action::Rollback(options.to),
         "disable" => Action::Disable,
         "enable" => Action::Enable,
         _ => return Err(Refusal(StatusCode::NOT_FOUND, format!("there is no `{action}` for plugins"))),

@@ -38,6 +38,14 @@ pub(super) struct Loaded {
     pub(super) refused: Option<String>,
 }
 
+/// What an operator has gone back to.
+pub(super) struct WentBack {
+    pub(super) entry: Entry,
+    /// So many of the states that there are it can't use.
+    pub(super) lost: u32,
+    pub(super) states: u32,
+}
+
 impl Versions {
     pub(super) fn new(loader: Arc<Loader>, config: &Config, store: Store, bot: BotId) -> Self {
         let shelf = Shelf::new(&config.store.path, &config.name, store.clone(), bot);
@@ -282,7 +290,7 @@ impl Versions {
     }
 
     /// Goes back to a version that has served: the one that is named, else the last before the newest. Answers with the
-    /// entry that is to serve now.
+    /// entry that is to serve now, and what it costs.
     ///
     /// # Errors
     /// When there is no such version, or it can't be loaded any more.
@@ -292,8 +300,7 @@ impl Versions {
         name: &PluginName,
         entry: &config::Plugin,
         to: Option<&str>,
-        force: bool,
-    ) -> anyhow::Result<Entry> {
+    ) -> anyhow::Result<WentBack> {
         let row = self.shelf.row(name)?;
         let newest = row.trial.clone().unwrap_or_else(|| row.serving.clone());
         let others = || row.good.iter().rev().map(|past| past.version.clone()).filter(|version| *version != newest);
@@ -310,18 +317,11 @@ impl Versions {
             });
         };
         let plugin = self.make(config, name, entry, self.shelf.read(name, &target).await?).await?;
-        // What was taken over on trial comes back by itself; else somebody has to want it.
-        let ends_trial = row.trial.is_some();
-        if !ends_trial {
+        // What was taken over on trial comes back by itself, and only that.
+        if row.trial.is_none() {
             self.forget_states_before(name).await?;
         }
         let (lost, states) = self.lost_by(&plugin).await?;
-        if lost > 0 && !force && !(ends_trial && target == row.serving) {
-            anyhow::bail!(
-                "version {target} does not take over {lost} of the {states} states that there are: their conversations would \
-                 begin anew (`botyard plugin rollback {name} --force` goes back all the same)"
-            );
-        }
         if lost > 0 {
             tracing::warn!(plugin = %name, states, lost, "states that the version before does not take over will be kept aside");
         }
@@ -335,7 +335,7 @@ impl Versions {
             shelf::serves(row, &target, &plugin.manifest.version);
         };
         self.shelf.change(name, goes_back).await?;
-        Ok(self.serving(plugin, entry))
+        Ok(WentBack { entry: self.serving(plugin, entry), lost, states })
     }
 
     /// Writes down how the versions have done that serve, for the day on which others come.

@@ -65,7 +65,7 @@ enum Action {
     Reload {
         /// As it stands in bot.toml
         name: String,
-        /// Have it serve though it loses states, so that conversations begin anew
+        /// Have it serve though it crashes over states, or keeps its conversations by another key
         #[arg(long)]
         force: bool,
     },
@@ -94,9 +94,6 @@ enum Action {
         /// The version, or its first digits; the last one before, unless told otherwise
         #[arg(long, value_name = "VERSION")]
         to: Option<String>,
-        /// Go back though that version loses states, so that conversations begin anew
-        #[arg(long)]
-        force: bool,
     },
     /// Give a plugin no more events, over restarts too: others may take them
     Disable {
@@ -162,11 +159,15 @@ impl Plugin {
                 Action::Versions { name } => {
                     print(json, &Running::on(&config).await?.plugin_versions(&name).await?, |list| kept(list))
                 }
-                Action::Rollback { name, to, force } => {
-                    let to = to.map(|to| format!("&to={}", hex_only(&to))).unwrap_or_default();
-                    let action = format!("rollback?force={force}{to}");
-                    let status = Running::on(&config).await?.change_plugin(&name, &action).await?;
-                    print(json, &status, |status| format!("`{name}` serves version {} again\n", status.version))
+                Action::Rollback { name, to } => {
+                    let to = to.map(|to| format!("?to={}", hex_only(&to))).unwrap_or_default();
+                    let status = Running::on(&config).await?.change_plugin(&name, &format!("rollback{to}")).await?;
+                    let why = |status: &PluginStatus| {
+                        status.reason.as_ref().map(|why| format!("  {why}\n")).unwrap_or_default()
+                    };
+                    print(json, &status, |status| {
+                        format!("`{name}` serves version {} again\n{}", status.version, why(status))
+                    })
                 }
                 Action::Disable { name } => {
                     let status = Running::on(&config).await?.change_plugin(&name, "disable").await?;

@@ -250,7 +250,7 @@ async fn orders_do_not_wait_for_a_plugin_that_takes_minutes_to_compile() {
     done(&host, &["plugin", "pause", "steps"]);
     assert_eq!(state(&host, "steps").0, "paused");
     done(&host, &["plugin", "resume", "steps"]);
-    done(&host, &["plugin", "rollback", "steps", "--force"]);
+    done(&host, &["plugin", "rollback", "steps"]);
     assert_eq!(ask(&simulator, BOTIR, "/step").await, "1: step 1");
     done(&host, &["plugin", "disable", "steps"]);
     assert_eq!(state(&host, "steps").0, "disabled");

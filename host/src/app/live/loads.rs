@@ -16,9 +16,9 @@ use tokio::time::Instant;
 
 use super::{Live, Loaded};
 use crate::admin::{Action, OrderError, PluginStatus};
+use crate::app::versions::WentBack;
 use crate::app::{bulk_limits, send_settings};
 use crate::config::Config;
-use crate::dispatch::Entry;
 use crate::domain::PluginName;
 use crate::plugin::Lock;
 use crate::whose;
@@ -71,7 +71,7 @@ pub(super) enum Done {
     WentBack {
         asked: Asked,
         from: String,
-        entry: anyhow::Result<Entry>,
+        went: anyhow::Result<WentBack>,
     },
     Texts {
         plugin: PluginName,
@@ -177,9 +177,9 @@ impl Live {
                 }
                 self.answer(wanted.asked);
             }
-            Done::WentBack { asked, from, entry } => {
-                match entry {
-                    Ok(entry) => self.has_gone_back(&asked.plugin, &from, entry),
+            Done::WentBack { asked, from, went } => {
+                match went {
+                    Ok(went) => self.has_gone_back(&asked.plugin, &from, went),
                     Err(error) => {
                         asked.answer.send(Err(OrderError::Failed(format!("{error:#}")))).ok();
                         return;

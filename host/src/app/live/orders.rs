@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::loads::{Asked, Done, Work};
-use super::{Entry, Live, Loaded};
+use super::{Live, Loaded};
 use crate::admin::{Action, KeptVersion, Order, OrderError, PluginState, PluginStatus};
 use crate::app::Parts;
+use crate::app::versions::WentBack;
 use crate::clock::unix_millis;
 use crate::config::redaction::redact;
 use crate::domain::PluginName;
@@ -32,7 +33,7 @@ enum Then {
     /// This is to be loaded first.
     Load(Work),
     /// Another version is to be loaded, beside whatever is being loaded.
-    GoBack { to: Option<String>, force: bool },
+    GoBack(Option<String>),
 }
 
 fn why_paused(row: &PausedRow) -> String {
@@ -70,7 +71,7 @@ impl Live {
                 match self.change(&asked.plugin, &asked.action).await {
                     Ok(Then::Answer) => self.answer(vec![asked]),
                     Ok(Then::Load(work)) => self.want(work, Some(asked)),
-                    Ok(Then::GoBack { to, force }) => self.go_back(asked, to, force),
+                    Ok(Then::GoBack(to)) => self.go_back(asked, to),
                     Err(error) => drop(asked.answer.send(Err(error))),
                 }
             }
@@ -118,7 +119,7 @@ impl Live {
         let is_configured = self.config.plugins.get(name).is_some_and(|plugin| plugin.enabled);
         let is_known = match action {
             Action::Reload { .. } => is_configured || self.failures.contains_key(name),
-            Action::Pause | Action::Rollback { .. } | Action::Disable | Action::Enable => is_configured,
+            Action::Pause | Action::Rollback(_) | Action::Disable | Action::Enable => is_configured,
             // Also one that has been taken out of the configuration meanwhile.
             Action::Resume => is_configured || self.operator.paused().map_err(failed)?.contains_key(name),
         };
@@ -126,7 +127,7 @@ impl Live {
             return Err(self.unknown(name));
         }
         match action {
-            Action::Rollback { to, force } => return Ok(Then::GoBack { to: to.clone(), force: *force }),
+            Action::Rollback(to) => return Ok(Then::GoBack(to.clone())),
             Action::Disable => return self.switch(name, false).await,
             Action::Enable => return self.switch(name, true).await,
             Action::Reload { .. } if self.disabled.contains(name) => {
@@ -171,26 +172,33 @@ impl Live {
     }
 
     /// Loads the version to go back to, which is in the cache mostly: no other plugin that is compiled is waited for.
-    fn go_back(&mut self, asked: Asked, to: Option<String>, force: bool) {
+    fn go_back(&mut self, asked: Asked, to: Option<String>) {
         let name = &asked.plugin;
         let from = self.entry(name).map(|entry| entry.newest().version.to_string()).unwrap_or_default();
         let (versions, config) = (self.versions.clone(), self.config.clone());
         self.tasks.spawn(whose::same(async move {
             let name = &asked.plugin;
-            let entry = match config.plugins.get(name) {
-                Some(plugin) => versions.go_back(&config, name, plugin, to.as_deref(), force).await,
+            let went = match config.plugins.get(name) {
+                Some(plugin) => versions.go_back(&config, name, plugin, to.as_deref()).await,
                 None => Err(anyhow::anyhow!("plugin `{name}` is no longer configured")),
             };
-            Done::WentBack { asked, from, entry }
+            Done::WentBack { asked, from, went }
         }));
     }
 
-    pub(super) fn has_gone_back(&mut self, name: &PluginName, newest: &str, entry: Entry) {
+    pub(super) fn has_gone_back(&mut self, name: &PluginName, newest: &str, went: WentBack) {
+        let WentBack { entry, lost, states } = went;
         tracing::warn!(plugin = %name, from = newest, to = %entry.plugin.version, "an operator goes back to another version");
-        let why = format!(
+        let mut why = format!(
             "an operator went back from version {newest}; save another one, or have this one tried again with \
              `botyard plugin reload {name}`"
         );
+        if lost > 0 {
+            why += &format!(
+                "; {lost} of the {states} states that there are the version before can't use: these conversations begin anew, and \
+                 the states are kept aside"
+            );
+        }
         let plugin = entry.plugin.clone();
         self.swap(vec![(name.clone(), Loaded { entry, refused: Some(why) })]);
         self.give_states_back(plugin);
