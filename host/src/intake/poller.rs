@@ -230,5 +230,5 @@ impl Trouble {
 /// The transport has its own deadline, which a poll that is stuck has missed.
 fn silence(asked: Instant) -> telegram::Error {
     let reason = format!("no answer within {} s, nor a time-out", asked.elapsed().as_secs());
-    telegram::Error::UnknownOutcome { method: "getUpdates".to_owned(), reason }
+    telegram::Error::UnknownOutcome { method: "getUpdates".to_owned(), reason, silent: true }
 }

@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_second_time_out_in_a_row_rebuilds_the_connections() {
-        let silent = Error::UnknownOutcome { method: method(), reason: String::new() };
+        let silent = Error::UnknownOutcome { method: method(), reason: String::new(), silent: true };
         assert!(matches!(after(&silent, 0, POLL, 1.0), Next::Wait { rebuild: false, .. }));
         assert!(matches!(after(&silent, 1, POLL, 1.0), Next::Wait { rebuild: true, .. }));
     }

@@ -6,9 +6,9 @@
 //! - What Telegram refused is over: the same call would fail the same way. What it refused because there is
 //!   nothing left to do is done, and so is what succeeded and lost its result on the way.
 //! - Trouble on the way is tried again, with growing waits, whatever the trouble is; one budget counts it all. What
-//!   may have taken effect is tried again only if the call is to be made at least once, and twice at most if doing it
-//!   again would do it twice. A server that answers with an error has rarely done it: five times then, and only while
-//!   others succeed does that count, since else it is an outage.
+//!   may have taken effect is tried again only if the call is to be made at least once, and twice at most where nobody said
+//!   anything and doing it again would do it twice. A server that answers with an error has rarely done it: five times
+//!   then, and only while others succeed does that count, since else it is an outage. A connection that breaks says least.
 //! - An outage loses nothing, however long it is: a call is given up for its age or its failures only when others
 //!   succeed meanwhile. Then the trouble is its own, and its chat should not wait for it. Where nobody else sends
 //!   anything, but a server answers, that takes a day.
@@ -33,8 +33,11 @@ const MAX_AGE_URGENT: Duration = Duration::from_secs(60);
 const MAX_FAILURES: u32 = 20;
 /// However old it is, one bad moment must not end it.
 const MIN_FAILURES: u32 = 6;
-/// With more [`doubt`] than this, a call is not made again: three times no answer, or six errors of the server's.
-const MOST_DOUBT: u32 = 5;
+/// With more [`doubt`] than this, a call is not made again: after three times silence, six errors of the server's, or twelve
+/// connections that broke.
+const MOST_DOUBT: u32 = 11;
+/// The [`doubt`] where nobody said anything.
+pub(super) const SILENCE: u32 = 4;
 /// Beginnings of methods that leave things as they are when they are called again.
 const REPEATABLE: [&str; 22] = [
     "get",
@@ -115,8 +118,16 @@ pub(super) fn is_repeatable(method: &str) -> bool {
 pub(super) fn doubt(error: &Error, method: &str, others_succeed: bool) -> u32 {
     match error {
         _ if !error.is_ambiguous() || is_repeatable(method) => 0,
-        Error::ServerError { .. } => u32::from(others_succeed),
-        _ => 2,
+        Error::ServerError { .. } => {
+            if others_succeed {
+                2
+            } else {
+                0
+            }
+        }
+        // Whoever takes a call and says nothing may well be at it.
+        Error::UnknownOutcome { silent: true, .. } => SILENCE,
+        _ => 1,
     }
 }
 
@@ -258,7 +269,7 @@ mod tests {
     #[test]
     fn what_may_have_taken_effect_is_not_repeated_if_it_must_not_be() {
         let once = History { at_most_once: true, ..FRESH };
-        let unknown = Error::UnknownOutcome { method: String::new(), reason: String::new() };
+        let unknown = Error::UnknownOutcome { method: String::new(), reason: String::new(), silent: false };
         let server = Error::ServerError { method: String::new(), status: 500, description: "restart".to_owned() };
         let odd = Error::BadAnswer { method: String::new(), status: 200, cut: true, reason: String::new() };
         for error in [unknown, server, odd] {
@@ -270,31 +281,33 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_done_twice_is_repeated_twice_at_most() {
-        let unknown = Error::UnknownOutcome { method: String::new(), reason: String::new() };
+    fn what_would_be_done_twice_is_not_repeated_without_end() {
+        let [unknown, broken] =
+            [true, false].map(|silent| Error::UnknownOutcome { method: String::new(), reason: String::new(), silent });
         let server = Error::ServerError { method: String::new(), status: 500, description: String::new() };
         let odd = |status| Error::BadAnswer { method: String::new(), status, cut: false, reason: String::new() };
-        for (doubts, expect) in [(2, false), (5, false), (6, true), (9, true)] {
+        for (doubts, expect) in [(2, false), (11, false), (12, true), (15, true)] {
             let history = History { doubts, others_succeed: false, ..FRESH };
-            for error in [&unknown, &server, &odd(200)] {
+            for error in [&unknown, &broken, &server, &odd(200)] {
                 assert_eq!(next(error, history, 0.5) == Next::Unknown, expect, "{doubts} {error}");
             }
             assert!(matches!(next(&unreachable(), history, 0.5), Next::Retry(_)), "{doubts}");
             assert!(matches!(next(&odd(404), history, 0.5), Next::Retry(_)), "{doubts}");
         }
         for (error, method, others_succeed, expect) in [
-            (&unknown, "sendMessage", false, 2),
-            (&unknown, "SENDMESSAGE", true, 2),
-            (&unknown, "forwardMessage", false, 2),
-            (&unknown, "createInvoiceLink", false, 2),
+            (&unknown, "sendMessage", false, 4),
+            (&broken, "sendMessage", true, 1),
+            (&unknown, "SENDMESSAGE", true, 4),
+            (&unknown, "forwardMessage", false, 4),
+            (&unknown, "createInvoiceLink", false, 4),
             (&unknown, "editMessageText", false, 0),
             (&unknown, "deletemessage", false, 0),
             (&unknown, "answerCallbackQuery", false, 0),
             (&unknown, "sendChatAction", false, 0),
-            (&unknown, "s", false, 2),
+            (&unknown, "s", false, 4),
             (&server, "sendMessage", false, 0),
-            (&server, "sendMessage", true, 1),
-            (&odd(200), "sendMessage", false, 2),
+            (&server, "sendMessage", true, 2),
+            (&odd(200), "sendMessage", false, 1),
             (&odd(403), "sendMessage", false, 0),
             (&unreachable(), "sendMessage", true, 0),
         ] {

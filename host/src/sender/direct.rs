@@ -250,5 +250,5 @@ pub(super) fn entry(plugin: &PluginName, method: &str, lane: Lane, params: &[u8]
 }
 
 fn unknown(method: &str, reason: &str) -> Error {
-    Error::UnknownOutcome { method: method.to_owned(), reason: reason.to_owned() }
+    Error::UnknownOutcome { method: method.to_owned(), reason: reason.to_owned(), silent: true }
 }

@@ -377,7 +377,9 @@ impl Loop<'_> {
         // Who waits is told, so nothing is lost where a method that is not there does not halt the others.
         let others_succeed = self.last_success.is_some_and(|at| now - at < HEALTHY);
         let others_succeed = others_succeed && error.is_not_found();
-        direct.doubts += decide::doubt(&error, &direct.method, false);
+        // Who waits is told of any doubt as soon as of silence.
+        let is_doubtful = decide::doubt(&error, &direct.method, false) > 0;
+        direct.doubts += if is_doubtful { decide::SILENCE } else { 0 };
         let (failures, doubts) = (direct.failures, direct.doubts);
         let history = History { failures, doubts, others_succeed, ..History::default() };
         let (wait, is_flood) = match decide::next(&error, history, rand::random()) {

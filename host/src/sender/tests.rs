@@ -114,7 +114,7 @@ impl Transport for Telegram {
             let Answer(takes, answer) = (self.play)(method, &params, times);
             if takes > deadline {
                 sleep(deadline).await;
-                return Err(TransportError::Unknown("no answer in time".to_owned()));
+                return Err(TransportError::Silence("no answer in time".to_owned()));
             }
             sleep(takes).await;
             answer

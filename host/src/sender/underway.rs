@@ -48,7 +48,7 @@ impl UnderWay {
     /// Nothing is to be kept of those of which this is true.
     pub(super) fn forget(&self, is_of: impl Fn(&UnknownRow) -> bool) {
         for call in self.calls().calls.values_mut() {
-            let error = Error::UnknownOutcome { method: call.method.clone(), reason: String::new() };
+            let error = Error::UnknownOutcome { method: call.method.clone(), reason: String::new(), silent: false };
             call.is_forgotten |= is_of(&entry(&call.plugin, &call.method, call.lane, &call.params, &error));
         }
     }

@@ -109,7 +109,7 @@ impl Client {
         let sending = way.transport.upload(method, body, progress.clone());
         let answer = match patience::watch(sending, &progress).await {
             Ok(answer) => answer,
-            Err(Ended::NoAnswer(time)) => Err(TransportError::Unknown(format!("no answer within {time:?}"))),
+            Err(Ended::NoAnswer(time)) => Err(TransportError::Silence(format!("no answer within {time:?}"))),
             Err(Ended::Stalled(time)) => Err(TransportError::BeforeSend(format!(
                 "the upload stood still for {time:?} after {} of {} bytes",
                 progress.done(),
@@ -151,7 +151,12 @@ impl Client {
         let outcome = match answer {
             Ok(response) => classify(method, &response),
             Err(TransportError::BeforeSend(reason)) => Err(Error::Unreachable { method: method.to_owned(), reason }),
-            Err(TransportError::Unknown(reason)) => Err(Error::UnknownOutcome { method: method.to_owned(), reason }),
+            Err(TransportError::Unknown(reason)) => {
+                Err(Error::UnknownOutcome { method: method.to_owned(), reason, silent: false })
+            }
+            Err(TransportError::Silence(reason)) => {
+                Err(Error::UnknownOutcome { method: method.to_owned(), reason, silent: true })
+            }
         };
         let outcome = outcome.map_err(|error| way.cleaned(error));
         self.meter.record(method, outcome.as_ref().err(), begun.elapsed());

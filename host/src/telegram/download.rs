@@ -42,7 +42,9 @@ pub(super) async fn fetch(
     let progress = Progress::of(u64::MAX);
     let begun = patience::watch(transport.download(path), &progress).await.map_err(ended)?;
     let mut download = begun.map_err(|error| match error {
-        TransportError::BeforeSend(reason) | TransportError::Unknown(reason) => DownloadError::Transient(reason),
+        TransportError::BeforeSend(reason) | TransportError::Unknown(reason) | TransportError::Silence(reason) => {
+            DownloadError::Transient(reason)
+        }
     })?;
     match download.status {
         200 => {}

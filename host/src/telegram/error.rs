@@ -96,6 +96,8 @@ pub enum Error {
         method: String,
         /// What happened instead of an answer.
         reason: String,
+        /// Nothing has: nobody said anything until the time was over. Else the connection broke.
+        silent: bool,
     },
 }
 

@@ -90,7 +90,7 @@ impl Http {
             // A call of which a part is missing is none: nobody can have acted on it.
             Err(error) => Err(TransportError::BeforeSend(match failure(error, never) {
                 TransportError::BeforeSend(reason) => reason,
-                TransportError::Unknown(reason) => {
+                TransportError::Unknown(reason) | TransportError::Silence(reason) => {
                     format!("broken off after {} of {} bytes: {reason}", progress.done(), body.length())
                 }
             })),
@@ -225,11 +225,11 @@ fn failure(error: reqwest::Error, deadline: Duration) -> TransportError {
         return TransportError::BeforeSend(text);
     }
     // The deadline covers connecting too, but nothing tells how far the request had come.
-    TransportError::Unknown(if error.is_timeout() {
-        format!("no answer within {deadline:?}")
+    if error.is_timeout() {
+        TransportError::Silence(format!("no answer within {deadline:?}"))
     } else {
-        innermost(&error)
-    })
+        TransportError::Unknown(innermost(&error))
+    }
 }
 
 /// The text of the first cause. The errors around it say little, and one of them knows the URL.

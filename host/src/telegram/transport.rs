@@ -83,4 +83,7 @@ pub enum TransportError {
     /// The request was written, at least in part.
     #[error("{0}")]
     Unknown(String),
+    /// The same, and nobody has said anything until the time was over.
+    #[error("{0}")]
+    Silence(String),
 }

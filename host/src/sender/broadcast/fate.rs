@@ -110,7 +110,7 @@ mod tests {
             (refused(403, "bot was blocked by the user", None), true),
             (Error::Flooded { method: String::new(), retry_after: Duration::ZERO }, true),
             (Error::Unreachable { method: String::new(), reason: String::new() }, true),
-            (Error::UnknownOutcome { method: String::new(), reason: String::new() }, false),
+            (Error::UnknownOutcome { method: String::new(), reason: String::new(), silent: true }, false),
             (Error::ResultLost { method: String::new(), reason: String::new() }, false),
             (Error::ServerError { method: String::new(), status: 500, description: String::new() }, false),
         ] {
