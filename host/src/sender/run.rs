@@ -245,6 +245,8 @@ impl Loop<'_> {
         match work {
             Work::Row { lane, number } => {
                 let again = self.schedule.is_ambiguous(lane);
+                let now = Instant::now();
+                self.schedule.begins(lane, self.last_success.is_some_and(|at| now - at < HEALTHY));
                 self.calls.spawn(whose::same(async move {
                     let ending = deliver(&shared, lane, number, again).await;
                     Done::Row { lane, number, ending }
@@ -422,6 +424,7 @@ impl Loop<'_> {
         };
         // What succeeded before this call began to fail says nothing of the time since.
         let others_succeed = self.last_success.is_some_and(|at| now - at < failing.min(HEALTHY));
+        let others_succeed = others_succeed && self.schedule.began_amid_success(lane);
         let doubt = decide::doubt(error, &row.method, others_succeed);
         History {
             failures,

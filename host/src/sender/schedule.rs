@@ -238,6 +238,19 @@ impl Schedule {
         lane.doubts
     }
 
+    /// An attempt at the lane's head begins, while others succeed or not.
+    pub(super) fn begins(&mut self, id: Lane, amid_success: bool) {
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.amid_success = amid_success;
+        }
+    }
+
+    /// Whether others succeeded when the last attempt at the lane's head began. One that began before the end of an outage
+    /// belongs to it, whenever it fails.
+    pub(super) fn began_amid_success(&self, id: Lane) -> bool {
+        self.lanes.get(&id).is_some_and(|lane| lane.amid_success)
+    }
+
     /// True if an attempt at the lane's head may have taken effect.
     pub(super) fn is_ambiguous(&self, id: Lane) -> bool {
         self.lanes.get(&id).is_some_and(|lane| lane.ambiguous)

@@ -63,6 +63,8 @@ pub(super) struct LaneState {
     pub(super) ambiguous: bool,
     /// How much doubt there is, as `decide::doubt` counts.
     pub(super) doubts: u32,
+    /// Others succeeded when the attempt that is under way, or was the last, began.
+    pub(super) amid_success: bool,
 }
 
 impl LaneState {
@@ -83,6 +85,7 @@ impl LaneState {
             failing_since: None,
             ambiguous: false,
             doubts: 0,
+            amid_success: false,
         }
     }
 
