@@ -185,6 +185,8 @@ pub async fn run(config: Config, options: RunOptions, mut stop: watch::Receiver<
     }
     ended.send_replace(true);
     admin.abort();
+    // Whoever takes this one's place has its address as well.
+    drop(admin.await);
     drop(shared);
     let closed = store.close().await;
     // Whoever waits for it finds the store closed.
